@@ -3741,56 +3741,85 @@ static syn_status syn__append(syn_context *c, syn__array *a, const void *items, 
   return SYN_OK;
 }
 
-/* Open addressing with linear probing, at most half full. Entries are never removed. Several
-   entries may have the same key: texts of equal hash, which the caller compares. */
-typedef struct syn__map_slot {
-  int32_t key[2]; /* the bytes of a uint64_t, which would make the slot longer */
-  int value;      /* 0: the slot is empty */
-} syn__map_slot;
+/* A map from keys to the numbers 1, 2 ... in the order in which they were added. A table of twice as
+   many places as keys; the keys of one place stand in a binary tree whose forks test one bit each,
+   at places that rise from the top down: first bits of the mixed key, then, of texts with equal
+   keys, bits of the texts. So a search tests no more bits than key and text have, whatever keys an
+   attacker chooses, and no seed is needed. Keys are mixed, because pairs of ids and code points
+   differ in few low bits. A number above 0 is an entry, below 0 a fork, 0 is none. */
+typedef struct syn__fork {
+  uint32_t at;   /* below 64: this bit of the mixed key; else byte at - 64 of the text, */
+  uint32_t mask; /* of which this bit is tested, see syn__symbol */
+  int child[2];  /* where it is 0, 1 */
+} syn__fork;
 typedef struct syn__map {
-  syn__map_slot *slots;
-  size_t capacity, count; /* capacity: 0 or a power of two */
+  int *heads;      /* [capacity] */
+  size_t capacity; /* 0 or a power of two */
+  syn__array forks, keys; /* syn__fork; uint64_t, the mixed key of each entry */
 } syn__map;
 
-/* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
-static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
-  size_t home = (size_t)syn__mix(key);
-  const syn__map_slot *slot; /* half of them are empty, so the loop ends */
-  if (m->capacity == 0) return 0;
-  do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
-  while (slot->value && memcmp(slot->key, &key, sizeof key));
-  return slot->value;
+/* Byte i of a text + 256; 0 behind the last. i never falls. */
+typedef int (*syn__symbol)(void *user, uint32_t i);
+
+static int syn__text_symbol(void *user, uint32_t i) {
+  const syn_text *text = (const syn_text *)user;
+  return i < text->size ? 256 + (unsigned char)text->at[i] : 0;
 }
 
-static int syn__map_find(const syn__map *m, uint64_t key) {
-  size_t probe = 0;
-  return syn__map_next(m, key, &probe);
+static int syn__fork_side(const syn__fork *f, uint64_t mixed, syn__symbol symbol, void *user) {
+  if (f->at < 64) return (int)(mixed >> f->at & 1);
+  return ((unsigned)symbol(user, f->at - 64) & f->mask) != 0;
 }
 
-/* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
-   memory is missing the map is as it was. Keys are mixed, because pairs of ids and code points
-   differ in few low bits and would fill neighbouring slots. */
-static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
-  syn__map wide = {NULL, 0, 0};
-  size_t i;
-  if ((m->count + 1) * 2 > m->capacity) {
-    wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
-    wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
-    if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->capacity; i++) { /* `wide` has the slots: this cannot fail */
-      uint64_t old;
-      memcpy(&old, m->slots[i].key, sizeof old);
-      if (m->slots[i].value) syn__map_add(c, &wide, old, m->slots[i].value);
-    }
-    syn__free(c, m->slots);
-    *m = wide; /* the old map stays valid up to here */
+static syn__fork *syn__map_fork(const syn__map *m, int at) {
+  return (syn__fork *)m->forks.items + ~at;
+}
+
+/* The only entry that may have this key and text; 0: none has. */
+static int syn__map_leaf(const syn__map *m, uint64_t mixed, syn__symbol symbol, void *user) {
+  int at = m->capacity ? m->heads[(size_t)mixed & (m->capacity - 1)] : 0;
+  while (at < 0) {
+    const syn__fork *f = syn__map_fork(m, at);
+    at = f->child[syn__fork_side(f, mixed, symbol, user)];
   }
-  for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
-    i = (i + 1) & (m->capacity - 1);
-  memcpy(m->slots[i].key, &key, sizeof key);
-  m->slots[i].value = value;
-  m->count++;
+  return at;
+}
+
+/* The entry with this key, 0 when there is none. Where keys may be equal, `symbol` reads the text,
+   and the caller compares it with that of the entry. */
+static int syn__map_find(const syn__map *m, uint64_t key, syn__symbol symbol, void *user) {
+  const uint64_t mixed = syn__mix(key);
+  const int at = syn__map_leaf(m, mixed, symbol, user);
+  return at && ((const uint64_t *)m->keys.items)[at - 1] == mixed ? at : 0;
+}
+
+/* Doubles the table. All entries of a place share the low bits; the next bit says which of two
+   places is theirs, and only a fork at the top can test it. */
+static syn_status syn__map_widen(syn_context *c, syn__map *m) {
+  const size_t n = m->capacity, wide = n ? syn__mul_size(n, 2) : 64;
+  int *heads = (int *)syn__alloc(c, wide, sizeof *heads), leaf;
+  size_t i;
+  if (!heads) return SYN_E_MEMORY;
+  for (i = 0; i < n; i++) {
+    const syn__fork *f = m->heads[i] < 0 ? syn__map_fork(m, m->heads[i]) : NULL;
+    if (f && f->at < 64 && (uint64_t)1 << f->at == n) {
+      heads[i] = f->child[0];
+      heads[i + n] = f->child[1];
+      continue;
+    }
+    for (leaf = m->heads[i]; leaf < 0;) leaf = syn__map_fork(m, leaf)->child[0];
+    if (leaf) heads[i + ((size_t)((const uint64_t *)m->keys.items)[leaf - 1] & n)] = m->heads[i];
+  }
+  syn__free(c, m->heads);
+  m->heads = heads;
+  m->capacity = wide;
   return SYN_OK;
+}
+
+static void syn__map_free(syn_context *c, syn__map *m) {
+  syn__free(c, m->heads);
+  syn__free(c, m->forks.items);
+  syn__free(c, m->keys.items);
 }
 
 /* Texts one after the other in one block, without pointers into it: the block moves when it grows.
@@ -3805,7 +3834,7 @@ typedef struct syn__texts {
 static void syn__texts_free(syn__texts *t) {
   syn__free(t->c, t->bytes.items);
   syn__free(t->c, t->ends.items);
-  syn__free(t->c, t->map.slots);
+  syn__map_free(t->c, &t->map);
 }
 
 /* Where text i begins; for i = count, the unfinished one. */
@@ -3823,10 +3852,53 @@ static syn_status syn__texts_write(syn__texts *t, syn_text text) {
   return syn__append(t->c, &t->bytes, text.at, text.size, 1);
 }
 
+/* The first bit in which two entries differ. */
+static syn__fork syn__fork_between(uint64_t a, uint64_t b, syn_text x, syn_text y) {
+  syn__fork f = {0, 256, {0, 0}};
+  const uint64_t bits = a ^ b;
+  uint32_t i = 0;
+  if (bits) {
+    while (!(bits >> f.at & 1)) f.at++;
+    return f;
+  }
+  while (i < x.size && i < y.size && x.at[i] == y.at[i]) i++;
+  f.at = 64 + i;
+  while (!((unsigned)(syn__text_symbol(&x, i) ^ syn__text_symbol(&y, i)) & f.mask)) f.mask >>= 1;
+  return f;
+}
+
+/* Adds a key that is not there, or, of the next text of t, an equal key of another text; t is null
+   where no keys are equal. When memory is missing the map is as it was. */
+static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, const syn__texts *t) {
+  const uint64_t mixed = syn__mix(key);
+  syn_text text = t ? syn__texts_at(t, m->keys.count) : syn__text_of("", 0);
+  syn__fork fork, *f;
+  int *at, found, side = 0;
+  if (2 * m->keys.count >= m->capacity && syn__map_widen(c, m)) return SYN_E_MEMORY;
+  if (syn__append(c, &m->keys, &mixed, 1, sizeof mixed)) return SYN_E_MEMORY;
+  found = syn__map_leaf(m, mixed, syn__text_symbol, &text);
+  at = &m->heads[(size_t)mixed & (m->capacity - 1)];
+  if (!found) return *at = (int)m->keys.count, SYN_OK;
+  fork = syn__fork_between(mixed, ((const uint64_t *)m->keys.items)[found - 1], text,
+                           t ? syn__texts_at(t, (size_t)found - 1) : text);
+  if (syn__append(c, &m->forks, &fork, 1, sizeof fork)) return m->keys.count--, SYN_E_MEMORY;
+  while (*at < 0) {
+    f = syn__map_fork(m, *at);
+    if (f->at > fork.at || (f->at == fork.at && f->mask < fork.mask)) break;
+    at = &f->child[syn__fork_side(f, mixed, syn__text_symbol, &text)];
+  }
+  f = (syn__fork *)m->forks.items + m->forks.count - 1;
+  side = syn__fork_side(f, mixed, syn__text_symbol, &text);
+  f->child[side] = (int)m->keys.count;
+  f->child[!side] = *at;
+  *at = ~((int)m->forks.count - 1);
+  return SYN_OK;
+}
+
 /* Ends the unfinished text and maps the key to it. */
 static syn_status syn__texts_end(syn__texts *t, uint64_t key) {
   syn_status status = syn__append(t->c, &t->ends, &t->bytes.count, 1, sizeof(size_t));
-  return status ? status : syn__map_add(t->c, &t->map, key, (int)t->ends.count);
+  return status ? status : syn__map_add(t->c, &t->map, key, t);
 }
 
 static uint64_t syn__text_hash(syn_text text) {
@@ -3835,12 +3907,8 @@ static uint64_t syn__text_hash(syn_text text) {
 
 /* Index + 1 of an equal text among those mapped from their hash; 0: there is none. */
 static int syn__texts_find(const syn__texts *t, syn_text text) {
-  uint64_t key = syn__text_hash(text);
-  size_t probe = 0;
-  int i;
-  do i = syn__map_next(&t->map, key, &probe);
-  while (i && syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) != 0);
-  return i;
+  const int i = syn__map_find(&t->map, syn__text_hash(text), syn__text_symbol, &text);
+  return i && !syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) ? i : 0;
 }
 
 /* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
@@ -21470,7 +21538,7 @@ static syn_text syn__token_text(const syn_tokenizer *t, int id) {
 
 /* The id of the token with this key, 0 when there is none. */
 static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
-  int found = syn__map_find(&t->vocab.map, key);
+  int found = syn__map_find(&t->vocab.map, key, NULL, NULL);
   return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
@@ -21494,7 +21562,7 @@ typedef struct syn__counter {
   int utf8; /* 1: words with an invalid byte are not counted */
 } syn__counter;
 
-#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}, utf8}
+#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, {NULL, 0, 0}, {NULL, 0, 0}}}, {NULL, 0, 0}, utf8}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -21663,18 +21731,37 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* Reads a word once for its hash, then again to compare it with the tokens of that hash. */
+/* The bytes of a word, read one after the other. */
+typedef struct syn__word {
+  syn__reader r;
+  char bytes[4];        /* of the character that was read last */
+  uint32_t begin, size; /* its place in the word, its bytes */
+  int more;             /* characters follow */
+} syn__word;
+
+static int syn__word_symbol(void *user, uint32_t i) {
+  syn__word *w = (syn__word *)user;
+  while (i >= w->begin + w->size) {
+    if (!w->more) return 0;
+    w->begin += w->size;
+    w->size = (uint32_t)syn__utf8_encode(syn__reader_next(&w->r), w->bytes);
+    w->more = syn__reader_in_word(&w->r);
+  }
+  return 256 + (unsigned char)w->bytes[i - w->begin];
+}
+
+/* Reads a word once for its hash, then again to compare it with the token of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reader_more(&r)) {
-    syn__reader word = r; /* its begin, to read it again */
+    const syn__reader begin = r; /* to read it again */
+    syn__word word = {r, {0}, 0, 0, 1};
     uint64_t key = SYN_HASH_START;
-    size_t probe = 0;
     int i;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r));
-    do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
-    while (i && !syn__word_equal(word, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
+    if (i && !syn__word_equal(begin, syn__texts_at(&t->vocab, (size_t)i - 1))) i = 0;
     syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
   }
 }
@@ -21831,7 +21918,7 @@ static void syn__bpe_free(syn__bpe *b) {
   syn__free(b->t->c, b->begins.items);
   syn__free(b->t->c, b->pairs.items);
   syn__free(b->t->c, b->links.items);
-  syn__free(b->t->c, b->map.slots);
+  syn__map_free(b->t->c, &b->map);
   syn__free(b->t->c, b->heap.keys.items);
 }
 
@@ -21910,11 +21997,11 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   syn__bpe_link link;
   int found;
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
-  found = syn__map_find(&b->map, key);
+  found = syn__map_find(&b->map, key, NULL, NULL);
   if (!found) {
     if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
     found = (int)b->pairs.count;
-    if (syn__map_add(b->t->c, &b->map, key, found)) return SYN_E_MEMORY;
+    if (syn__map_add(b->t->c, &b->map, key, NULL)) return SYN_E_MEMORY;
   }
   p = syn__bpe_pair_at(b, found - 1);
   p->count += times;
