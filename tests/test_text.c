@@ -401,24 +401,6 @@ static void test_words(void) {
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
-/* The alphabet of a small bpe: the space and the most frequent characters. */
-static void test_alphabet(void) {
-  static const int want[] = {4, 6, 1, 5};
-  syn_context c;
-  test_memory m;
-  syn_text line = text_of("zzzzbbbbyya");
-  syn_tokenizer *t;
-  test_begin(&c, &m);
-  t = syn_tokenizer_learn(&c, "bpe:7", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
-  if (t) check_ids(t, text_of("zyb"), want, 4);
-  syn_tokenizer_free(t);
-  line.size = 0;
-  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
-  syn_tokenizer_free(t);
-}
-
 static void test_utf8(void) {
   static const char *const bad[] = {"\x80", "\xC0\x80", "\xC3", "\xE2\x82", "\xED\xA0\x80",
                                     "\xF4\x90\x80\x80", "\xE0\x80\x80", "\xF0\x80\x80\x80", "\xFE",
@@ -707,6 +689,94 @@ static unsigned char *saved(const syn_tokenizer *t, size_t *size) {
   return bytes;
 }
 
+/* The alphabet of a small bpe: the space and all characters, or an error that says how many. */
+static void test_alphabet(void) {
+  static const int want[] = {4, 8, 7, 6};
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of("zzzzbbbbyya");
+  syn_tokenizer *t;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, "bpe:9", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 9, "%s", c.message);
+  if (t) check_ids(t, text_of("zyb"), want, 4);
+  syn_tokenizer_free(t);
+  CHECK(!syn_tokenizer_learn(&c, "bpe:8", 0, &line, 1) && c.status == SYN_E_VALUE, "no room");
+  CHECK(strstr(c.message, "have 5 characters") && strstr(c.message, "SIZE 9 or"), "%s", c.message);
+  syn_context_clear(&c);
+  line.size = 0;
+  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* A text of `many` characters from U+4E00 on, each so often that a smaller one is more frequent. */
+static size_t write_many(char *out, int many) {
+  size_t size = 0;
+  int i, k;
+  for (k = 1; k <= 64; k *= 2)
+    for (i = 0; i < many / k; i++) {
+      size += put(out + size, 0x4E00 + (uint32_t)i);
+      if (i % 7 == 6) out[size++] = ' ';
+    }
+  return size;
+}
+
+/* More characters than fit: the frequent ones are tokens, the others are bytes, nothing is unknown. */
+static void test_many_characters(void) {
+  enum { MANY = 6000 };
+  static char text[8 * MANY], out[8 * MANY];
+  static int ids[8 * MANY];
+  static const char *const others[] = {"", "ab \xF0\x9F\x98\x80!", "\xFF\xE4\xB8 \xC3", "\xE9\xBF\xBF\xCC\x81\n"};
+  syn_context c;
+  test_memory m;
+  syn_text line;
+  syn_tokenizer *t, *u;
+  size_t i, size;
+  int n, k, bytes = 0, unknown = 0;
+  unsigned char *file;
+  test_begin(&c, &m);
+  line.at = text;
+  line.size = write_many(text, MANY);
+  t = syn_tokenizer_learn(&c, "bpe:4000", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) <= 4000, "%d tokens: %s", syn_tokenizer_size(t), c.message);
+  n = syn_tokenizer_encode(t, line, ids, 8 * MANY);
+  CHECK(syn_tokenizer_decode(t, ids, n, out, sizeof out) == line.size && !memcmp(out, text, line.size),
+        "the text does not come back");
+  for (k = 0; k < n; k++) unknown += ids[k] == SYN_UNKNOWN, bytes += ids[k] < 260;
+  CHECK(unknown == 0 && bytes > 3 * 4000 && n < (int)line.size, "%d tokens, %d unknown, %d bytes", n, unknown, bytes);
+  for (k = 4; k < 264; k++) {
+    syn_text piece = syn_tokenizer_piece(t, k, 0);
+    CHECK(k < 260 ? piece.size == 1 && (unsigned char)piece.at[0] == k - 4 : piece.size == 3, "token %d", k);
+  }
+  for (k = 4 + 256; k < syn_tokenizer_size(t); k++)
+    CHECK(!syn_text_invalid(syn_tokenizer_piece(t, k, 0)), "token %d is a part of a character", k);
+  file = saved(t, &size);
+  u = syn_tokenizer_load(&c, file, size);
+  CHECK(u && same_bytes(t, u), "%s", c.message);
+  for (i = 0; i < 4; i++) {
+    CHECK(comes_back(t, text_of(others[i])) && comes_back(u, text_of(others[i])), "text %d", (int)i);
+    n = syn_tokenizer_encode(u, text_of(others[i]), ids, 64);
+    for (k = 0; k < n; k++) CHECK(ids[k] != SYN_UNKNOWN, "text %d: unknown token %d", (int)i, k);
+  }
+  syn_tokenizer_free(u);
+  syn_tokenizer_free(t);
+  free(file);
+  line.size = write_many(text, 255); /* with the space and the fixed ones half of 520 */
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "255 characters fit into half of 520");
+  syn_tokenizer_free(t);
+  line.size = write_many(text, 256);
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 1 && comes_back(t, line), "256 do not");
+  syn_tokenizer_free(t);
+  t = syn_tokenizer_learn(&c, "bpe:519", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "519 has no bytes");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
 /* Loads damaged bytes: an error with its text, or a tokenizer that works. */
 static int survives(syn_context *c, const unsigned char *bytes, size_t size) {
   int ids[64], n, i, ok;
@@ -970,6 +1040,7 @@ int main(void) {
   test_order_of_lines();
   test_words();
   test_alphabet();
+  test_many_characters();
   test_utf8();
   test_lower();
   test_normalize();
