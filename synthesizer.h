@@ -587,9 +587,11 @@ typedef struct syn_param {
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* Called by syn_model_init_from for each parameter `mine` that keeps its values: `theirs` has
-   another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
-typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
+/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
+   another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
+   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. */
+typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
+                                int rows);
 
 /* A batch of padded arrays, row-major, zeros behind short rows. Only read during the call. */
 typedef struct syn_batch {
@@ -737,10 +739,17 @@ typedef struct syn_choice {
   int lowercase;             /* 1: of all texts but labels */
   int d_model, heads, max_len, batch_tokens;
   float dropout, label_smoothing, lr, weight_decay, clip;
-  double hold_back; /* share for validation, at most 0.5: of the rows; of one text, in pieces */
+  /* share for validation, at most 0.5: of the rows every n-th, n = round(1/share), the first one
+     included; of one text, in pieces */
+  double hold_back;
   double epochs;             /* at most so many */
   long steps, every;         /* updates in all, between validations */
-  size_t rows, valid_rows, left_out; /* results: rows of both sorts, lm: windows; too long */
+  /* results: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is validated */
+  size_t rows, valid_rows, left_out;
+  /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
+     all texts that are not UTF-8; rows of validation that have the tokens of one that is trained
+     on */
+  size_t tokens[2], unknown[2], not_utf8, repeated;
 } syn_choice;
 
 /* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
@@ -1106,10 +1115,12 @@ SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_t
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
    name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
-   output are copied only if both models have the same tokens in the same order, or one has no
-   tokenizer. Where m has a table of its own that is tied in `from`, it gets the tied one. `report`
-   (may be null) is called for each parameter that is not copied. Models of different tasks are an
-   error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
+   output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
+   whatever its number there; where `from` has none, it stays as it is. Where one model has no
+   tokenizer for them, they go by their numbers, and only if both have as many. Where m has a table
+   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for each
+   parameter that is not copied as a whole. Models of different tasks are an error unless `flags`
+   has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
@@ -1221,10 +1232,12 @@ SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
-   several texts with a TAB between, which becomes the end token. target: a text; classify:
-   the name of a class; tag: a tag for each token of the source, with white space between. An error
-   names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
-   unknown class with the nearest name. Then no row is added. */
+   several texts with a TAB between, which becomes the end token. target: one text, in which | and
+   TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
+   name of a class, byte by byte; tag: a tag for each token of the source, with white space between.
+   An error names the row, 0 being the first, and what is wrong: a text longer than the model's
+   max_len, an unknown class with the nearest name. Then no row is added. Tokens that the tokenizer
+   does not know are added as SYN_UNKNOWN: see syn_data_unknown. */
 SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source,
                                      syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
@@ -1237,6 +1250,9 @@ SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t c
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
 SYN_API const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+/* How many tokens of that side are SYN_UNKNOWN; *tokens (may be null): of how many. Tokens that
+   windows share count once. A count for texts: the numbers of classes and tags are no tokens. */
+SYN_API size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens);
 /* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
    without a target. syn_corrupt makes source and target of it when its batch is made, with other
    spans in each epoch of each seed, in evaluations always with the same. */
@@ -16936,30 +16952,104 @@ static const syn_param *syn__init_source(const syn_model *m, const syn_model *fr
   return !q && tied ? syn_model_find(from, "tgt.embed") : q;
 }
 
-/* 1: both models have the same tokens under the same ids on that side, or one has no tokenizer. */
-static int syn__init_tokens(const syn_model *m, const syn_model *from, int side) {
-  const syn_tokenizer *a = m->tokenizer[side], *b = from->tokenizer[side];
-  int i, size = syn_tokenizer_size(a);
-  if (!a || !b) return 1;
-  if (size != syn_tokenizer_size(b)) return 0;
-  for (i = SYN_FIRST_TOKEN; i < size; i++) {
-    syn_text x = syn_tokenizer_piece(a, i, 0), y = syn_tokenizer_piece(b, i, 0);
-    if (syn__text_compare(x, y)) return 0;
+/* row[side]: for each token of m the same one of `from`, by its text, -1: none; null: every token
+   has its own number there, or one model has no tokenizer. */
+typedef struct syn__init {
+  const syn_model *m, *from;
+  int *row[2];
+} syn__init;
+
+/* The tokens of a tokenizer by their texts; labels are without the space of a word. */
+typedef struct syn__init_tokens {
+  const syn_tokenizer *t;
+  int label;
+} syn__init_tokens;
+
+static syn_text syn__init_text(const syn__init_tokens *k, int i) {
+  return syn_tokenizer_piece(k->t, SYN_FIRST_TOKEN + i, k->label);
+}
+/* Tokens of the same text (a byte and a character) keep their order. */
+static int syn__init_order(const void *owner, int a, int b) {
+  const syn__init_tokens *k = (const syn__init_tokens *)owner;
+  int order = syn__text_compare(syn__init_text(k, a), syn__init_text(k, b));
+  return order ? order : a - b;
+}
+
+/* The tokens of both in the order of their texts, side by side: equal ones make a pair. */
+static void syn__init_merge(const syn__init_tokens k[2], int *const sorted[2], const int n[2],
+                            int *row) {
+  int a = 0, b = 0;
+  while (a < n[0] && b < n[1]) {
+    syn_text x = syn__init_text(&k[0], sorted[0][a]), y = syn__init_text(&k[1], sorted[1][b]);
+    int order = syn__text_compare(x, y);
+    if (!order) row[SYN_FIRST_TOKEN + sorted[0][a]] = SYN_FIRST_TOKEN + sorted[1][b];
+    a += order <= 0, b += order >= 0;
   }
+}
+
+/* 1: both have the same texts under the same numbers. */
+static int syn__init_same(const syn__init_tokens k[2]) {
+  int i, n = syn_tokenizer_size(k[0].t) - SYN_FIRST_TOKEN;
+  if (syn_tokenizer_size(k[1].t) != n + SYN_FIRST_TOKEN) return 0;
+  for (i = 0; i < n; i++)
+    if (syn__text_compare(syn__init_text(&k[0], i), syn__init_text(&k[1], i))) return 0;
   return 1;
 }
 
-/* 1: p has the shape of its source q, and, where its rows are tokens or classes, the same ones.
-   same[side]: the result of syn__init_tokens. */
-static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_param *p,
-                          const syn_param *q, const int same[2]) {
-  int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
-  int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
-  if (!q || q->rank != p->rank || memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
-      (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
+/* init->row of a side. The fixed tokens are their own rows; sentinels, whose texts may also be
+   those of words, go by their numbers. */
+static syn_status syn__init_map(syn__init *init, int side) {
+  const syn_model *m = init->m;
+  const int label = side == SYN_TGT && m->task->classes;
+  const syn__init_tokens k[2] = {{m->tokenizer[side], label}, {init->from->tokenizer[side], label}};
+  int n[2], first[2], count[2], i, done, *sorted[2] = {NULL, NULL}, *row;
+  if (!k[0].t || !k[1].t || syn__init_same(k)) return SYN_OK;
+  row = init->row[side] = (int *)syn__alloc(m->c, (size_t)syn_tokenizer_size(k[0].t), sizeof *row);
+  for (i = 0; i < 2; i++) {
+    count[i] = syn_tokenizer_sentinels(k[i].t, &first[i]);
+    n[i] = syn_tokenizer_size(k[i].t) - SYN_FIRST_TOKEN - count[i];
+    if (row) sorted[i] = syn__sorted(m->c, &k[i], (size_t)n[i], syn__init_order);
+  }
+  for (i = 0; row && i < syn_tokenizer_size(k[0].t); i++) row[i] = i < SYN_FIRST_TOKEN ? i : -1;
+  done = sorted[0] && sorted[1];
+  if (done) syn__init_merge(k, sorted, n, row);
+  for (i = 0; row && i < count[0] && i < count[1]; i++) row[first[0] + i] = first[1] + i;
+  syn__free(m->c, sorted[0]), syn__free(m->c, sorted[1]);
+  return done ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* The row of `from` for a token of that side. */
+static int syn__init_token(const syn__init *k, int side, int token) {
+  if (!k->row[side]) return token;
+  return token < syn_tokenizer_size(k->m->tokenizer[side]) ? k->row[side][token] : -1;
+}
+
+/* Copies the rows of p, of m, that its source q has, and returns how many these are: all or none
+   but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
+   both. */
+static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
+  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
+  const int source = !strcmp(p->name, "src.embed") || (!head && target && k->m->tie == SYN__TIE_ALL);
+  const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
+  const size_t width = p->size / (size_t)p->shape[0];
+  int i, rows = 0;
+  if (!q || q->rank != p->rank || q->size / (size_t)q->shape[0] != width ||
+      memcmp(q->shape + 1, p->shape + 1, (size_t)(p->rank - 1) * sizeof *p->shape))
     return 0;
   /* logits of tokens and logits of classes are not the same, even where their numbers agree */
-  return !head || m->task == from->task || (m->task->decoder && from->task->decoder);
+  if (head && k->m->task != k->from->task && !(k->m->task->decoder && k->from->task->decoder))
+    return 0;
+  if (p->shape[0] != q->shape[0] && !(source && k->row[SYN_SRC]) && !(target && k->row[SYN_TGT]))
+    return 0;
+  for (i = 0; i < p->shape[0]; i++) {
+    int a = source ? syn__init_token(k, SYN_SRC, i) : i + first;
+    int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
+    if (!source) a = b;
+    if (a != b || a < first || a - first >= q->shape[0]) continue;
+    memcpy(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
+    rows++;
+  }
+  return rows;
 }
 
 /* 1: no parameter of m has q of `from` as its source. */
@@ -16974,11 +17064,12 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
   return 1;
 }
 
-/* Returns how many parameters were copied; -1: failed. The others keep their initial values and are
-   reported: with the source that does not fit, or with null; then the sources that nobody reads. */
+/* Returns how many parameters were copied; -1: failed. The others keep their initial values, or
+   those rows that the source lacks, and are reported; then the sources that nobody reads. */
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
-  int same[2], copied = 0;
+  syn__init k = {m, from, {NULL, NULL}};
+  int copied = 0;
   size_t i;
   if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
     return -1;
@@ -16987,18 +17078,16 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
               from->task->name, m->task->name);
     return -1;
   }
-  if (syn__weights_own(m)) return -1;
-  same[SYN_SRC] = syn__init_tokens(m, from, SYN_SRC);
-  same[SYN_TGT] = syn__init_tokens(m, from, SYN_TGT);
-  for (i = 0; i < m->g.n_params; i++) {
+  if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
-    if (syn__init_fits(m, from, p, q, same)) {
-      memcpy(p->x, q->x, p->size * sizeof(float));
-      copied++;
-    } else if (report) report(user, p, q);
+    int rows = syn__init_copy(&k, p, q);
+    if (rows == p->shape[0]) copied++;
+    else if (report) report(user, p, q, rows);
   }
-  for (i = 0; report && i < from->g.n_params; i++)
-    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i]);
+  for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
+    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
   return copied;
 }
 
@@ -19253,6 +19342,17 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   return d->tokens + d->rows[i].begin + (side ? d->rows[i].n[SYN_SRC] : 0);
 }
 
+size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens) {
+  size_t i, all = 0, unknown = 0;
+  for (i = 0; i < syn_data_count(d); i++) {
+    int n, k = side == SYN_TGT ? syn__max(0, d->rows[i].context) : 0;
+    const int *row = syn_data_row(d, i, side, &n);
+    for (; k < n; k++, all++) unknown += row[k] == SYN_UNKNOWN;
+  }
+  if (tokens) *tokens = all;
+  return unknown;
+}
+
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
    most batch_tokens / 2 sentences. */
 static int syn__data_longest(const syn_data *d, size_t i) {
@@ -19660,13 +19760,16 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: every %ld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
                      "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
-  if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
-        (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
-        k->clip >= 0.0f && k->weight_decay >= 0.0f && k->ema >= 0.0f && k->ema <= 1.0f))
-    return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
-                     "weight_decay %g, ema %g: one is out of range", (double)k->lr,
-                     (double)k->beta1, (double)k->beta2, (double)k->eps, (double)k->clip,
-                     (double)k->weight_decay, (double)k->ema);
+  if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
+        k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
+        k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
+        k->weight_decay <= FLT_MAX && k->ema >= 0.0f && k->ema <= 1.0f))
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, weight_decay %g, ema "
+                     "%g: one is out of range (beta1 and beta2 below 1, eps 0 or from %g, ema at "
+                     "most 1, none but beta1 below 0, all but clip finite)",
+                     (double)k->lr, (double)k->beta1, (double)k->beta2, (double)k->eps,
+                     (double)k->clip, (double)k->weight_decay, (double)k->ema, (double)FLT_MIN);
   syn__train_trained(t);
   return syn__freeze_check(t);
 }
@@ -22854,6 +22957,56 @@ static void syn__learn_configure(syn__learn *l) {
   t->halve = 1, t->seed = l->config->seed;
 }
 
+/* Row i of both sorts, those that are trained on first. */
+static const int *syn__learn_tokens_of(const syn__learn *l, size_t i, int side, int *n) {
+  size_t rows = syn_data_count(l->data);
+  return i < rows ? syn_data_row(l->data, i, side, n) : syn_data_row(l->valid, i - rows, side, n);
+}
+/* Equal rows side by side, those that are trained on first. */
+static int syn__learn_compare(const syn__learn *l, size_t a, size_t b) {
+  int side, n, m, order = 0;
+  for (side = 0; side < 2 && !order; side++) {
+    const int *x = syn__learn_tokens_of(l, a, side, &n), *y = syn__learn_tokens_of(l, b, side, &m);
+    order = n != m ? (n > m) - (n < m) : n ? memcmp(x, y, (size_t)n * sizeof *x) : 0;
+  }
+  return order;
+}
+static int syn__learn_order(const void *owner, int a, int b) {
+  int order = syn__learn_compare((const syn__learn *)owner, (size_t)a, (size_t)b);
+  return order ? order : a - b;
+}
+
+/* Bytes of a text that are not UTF-8. */
+static size_t syn__learn_not_utf8(syn_text text) {
+  size_t at = 0, count = 0;
+  while (at < text.size) count += syn__utf8_decode(text, &at) >= SYN__INVALID_BYTE;
+  return count;
+}
+
+/* The results of l->choice. */
+static syn_status syn__learn_count(syn__learn *l) {
+  syn_choice *k = &l->choice;
+  const size_t rows = syn_data_count(l->data), valid = syn_data_count(l->valid);
+  size_t i, more, last = rows;
+  int side, *sorted = syn__sorted(l->c, l, rows + valid, syn__learn_order);
+  k->rows = rows, k->valid_rows = valid, k->repeated = k->not_utf8 = 0;
+  for (side = 0; side < 2; side++) {
+    k->unknown[side] = syn_data_unknown(l->data, side, &k->tokens[side]);
+    k->unknown[side] += syn_data_unknown(l->valid, side, &more);
+    k->tokens[side] += more;
+    if (side && syn__tasks[l->task].classes) k->unknown[side] = 0; /* an unknown label is an error */
+    for (i = 0; l->text[side] && i < l->count; i++)
+      k->not_utf8 += syn__learn_not_utf8(l->text[side][i]);
+  }
+  for (i = 0; sorted && i < rows + valid; i++) { /* last: the last one that is trained on */
+    const size_t row = (size_t)sorted[i];
+    if (row < rows) last = row;
+    else k->repeated += last < rows && !syn__learn_compare(l, last, row);
+  }
+  syn__free(l->c, sorted);
+  return l->c->status;
+}
+
 /* l->m, which owns its tokenizers, l->data, l->valid. */
 static syn_status syn__learn_make(syn__learn *l) {
   const syn_choice *k = &l->choice;
@@ -22881,9 +23034,9 @@ static syn_status syn__learn_make(syn__learn *l) {
   if (!l->m) return syn_tokenizer_free(l->tokenizer[0]), l->c->status;
   l->data = syn_data_new(l->c), l->valid = syn_data_new(l->c);
   for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
-  l->choice.rows = syn_data_count(l->data), l->choice.valid_rows = syn_data_count(l->valid);
+  if (l->c->status || syn__learn_count(l)) return l->c->status;
   if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
-  if (l->choice.rows || l->c->status) return l->c->status;
+  if (l->choice.rows) return SYN_OK;
   return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
                    (unsigned long)l->count, l->m->config.max_len);
 }
