@@ -13,8 +13,12 @@ static void check_use(const syn_context *c) {
 
 /* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
-  size_t n = strlen(path);
-  int named = strncmp(c->message, path, n) == 0 && c->message[n] == ':';
+  char shown[sizeof c->message];
+  size_t n;
+  int named;
+  syn__show(shown, sizeof shown, path, strlen(path)); /* as the message has it */
+  n = strlen(shown);
+  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
@@ -116,7 +120,7 @@ static void pairs_split(pairs *p) {
     if (!tab)
       fail(FAILED_JOB, "%s line %lu has no TAB; %s is wanted, given: %.*s", p->names[0],
            (unsigned long)i + 1, first ? "label TAB text" : "source TAB target",
-           (int)(line.size < 60 ? line.size : 60), line.at);
+           short_size(line), line.at);
     p->side[first][i] = p->side[!first][i] = line;
     p->side[first][i].size = (size_t)(tab - line.at);
     p->side[!first][i].at = tab + 1;
@@ -208,7 +212,7 @@ static void label_unknown(const pairs *p, const syn_tokenizer *t, size_t i, int 
   if (strcmp(syn_tokenizer_type(t), "space") == 0)
     for (; k >= 0; k--) next_piece(&rest, " \t", &label);
   fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
-       (unsigned long)i + 1, (int)(label.size < 60 ? label.size : 60), label.at,
+       (unsigned long)i + 1, short_size(label), label.at,
        syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
 }
 

@@ -30,7 +30,8 @@ typedef struct runner {
   uint64_t seed;
   syn_decode_config config;
   encoder e;
-  int first;   /* stream: 1 before the first token of a line */
+  int first;    /* stream: 1 before the first token of a line */
+  buffer piece; /* stream: what is not printed yet, a part of a character */
   int refused; /* number of tokens of a line that was too long; 0: none was */
 } runner;
 
@@ -97,6 +98,7 @@ static void runner_close(runner *r) {
   syn_decoder_free(r->d);
   syn_run_free(r->run);
   free(r->e.ids);
+  free(r->piece.at);
 }
 
 /* -- output -- */
@@ -109,7 +111,8 @@ static void put_line_text(buffer *b, const char *at, size_t size) {
     if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
 }
 
-/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. */
+/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. What a terminal would obey is
+   escaped. */
 static void put_json(buffer *b, syn_text t) {
   char escape[8];
   uint32_t code;
@@ -119,7 +122,7 @@ static void put_json(buffer *b, syn_text t) {
     size = decode(t, i, &code);
     if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
     else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
-    else if (code < 0x20) {
+    else if (syn__hidden(code)) {
       snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
       put(b, escape, 6);
     } else put(b, t.at + i, size);
@@ -164,18 +167,25 @@ static void put_output(const runner *r, job *j, int sentence) {
   }
 }
 
-/* Prints each token as soon as it is decoded. */
+/* Prints the whole characters of r->piece and keeps the rest; `end` 1: prints all. */
+static void stream_print(runner *r, int end) {
+  buffer *b = &r->piece;
+  size_t n = end ? b->size : syn__utf8_whole(b->at, b->size);
+  print_result(b->at, n);
+  fflush(stdout);
+  b->size -= n;
+  if (b->size) memmove(b->at, b->at + n, b->size);
+}
+
+/* Prints each token as soon as it is decoded; a character may be split over tokens. */
 static int stream_token(void *user, int sentence, int token) {
   runner *r = (runner *)user;
   syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
-  buffer b = {NULL, 0, 0};
   UNUSED(sentence);
   r->first = 0;
-  if (r->terminal) put(&b, piece.at, piece.size);
-  else put_line_text(&b, piece.at, piece.size);
-  fwrite(b.at, 1, b.size, stdout);
-  fflush(stdout);
-  free(b.at);
+  if (r->terminal) put(&r->piece, piece.at, piece.size);
+  else put_line_text(&r->piece, piece.at, piece.size);
+  stream_print(r, 0);
   return 0;
 }
 
@@ -205,7 +215,7 @@ static void decode_group(runner *r, job *const *group, int n) {
   check(r->c);
   for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
   syn_decoder_set_seeds(r->d, NULL);
-  if (r->stream) put_byte(&group[0]->out, '\n');
+  if (r->stream) stream_print(r, 1), put_byte(&group[0]->out, '\n');
   free(ids);
   free(seeds);
 }
@@ -322,7 +332,7 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t most, size_t line
     n += (size_t)whole;
   }
   decode_jobs(r, jobs, n);
-  for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
+  for (i = 0; i < n; i++) print_result(jobs[i].out.at, jobs[i].out.size);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
   if (!whole) r->refused = jobs[n].count + (r->of != TAG);
   for (i = 0; i < n; i++) job_free(&jobs[i]);
