@@ -2779,22 +2779,27 @@ void syn_context_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
+#define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
+/* These are of >>utf-8, below. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size);
+static const char *syn__shorten(char out[SYN__SHORT], const char *text);
+
 /* Records a failure, unless an earlier one is still there, and returns it: the first error is the
    cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
-   is cut where the message ends, so a name from a file can be long, and it stays one line even
-   where it shows a word of somebody's file: control characters become question marks. */
+   is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
+   even where it shows a word of somebody's file: control characters are visible, see syn__show. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
-  char *at;
+  char text[sizeof c->message];
+  int size;
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
-  syn__vsnprintf(c->message, sizeof c->message, format, args);
+  size = syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (at = c->message; *at; at++)
-    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
+  syn__show(c->message, sizeof c->message, text, size < 0 ? 0 : (size_t)size);
   return status;
 }
 /* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
@@ -2825,7 +2830,7 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
                            size_t count, size_t step) {
   const char *at = (const char *)names, *name;
-  char list[100] = "";
+  char list[100] = "", shown[SYN__SHORT];
   size_t i;
   for (i = 0; i < count; i++, at += step) {
     memcpy(&name, at, sizeof name);
@@ -2834,7 +2839,8 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
     if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
     strcat(list, name);
   }
-  syn__fail(c, SYN_E_VALUE, "%s is '%.30s', wanted %s; did you mean '%s'?", what, given, list,
+  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
+            syn__shorten(shown, given), list,
             syn__nearest(given, strlen(given), names, count, step));
   return -1;
 }
@@ -3014,8 +3020,6 @@ int syn_random_below(syn_random *r, int n) {
    >>utf-8   decoding, encoding; texts that are fit for a message
    ============================================================================================== */
 
-#define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
-
 syn_text syn_text_of(const char *text) {
   syn_text all = {text ? text : "", 0};
   all.size = strlen(all.at);
@@ -3105,6 +3109,60 @@ static const char *syn__utf8_invalid(const char *text) {
   for (; next < all.size; at = next)
     if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
   return text + all.size;
+}
+
+/* 1 for a code point that a terminal obeys instead of showing it: control characters of ASCII and
+   above it, what breaks a line, what turns the direction of the text beside it; and for a byte that
+   is no UTF-8. */
+static int syn__hidden(uint32_t ch) {
+  return ch < 0x20 || (ch >= 0x7F && ch < 0xA0) || ch == 0x61C || ch == 0x200E || ch == 0x200F ||
+         (ch >= 0x2028 && ch <= 0x202E) || (ch >= 0x2066 && ch <= 0x2069) || ch > 0x10FFFF;
+}
+
+/* The character at *at, which moves behind it, as messages and terminals show it: itself; \x1b for
+   a byte of ASCII or one that is no UTF-8, \u202e for another code point. Returns its bytes. */
+static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
+  static const char digits[] = "0123456789abcdef";
+  size_t from = *at, n, i;
+  uint32_t ch = syn__utf8_decode(text, at);
+  if (!syn__hidden(ch)) {
+    memcpy(out, text.at + from, *at - from);
+    return *at - from;
+  }
+  n = *at - from == 1 ? 2 : 4;
+  out[0] = '\\';
+  out[1] = n == 2 ? 'x' : 'u';
+  for (i = 0; i < n; i++) out[2 + i] = digits[ch >> 4 * (n - 1 - i) & 15];
+  return 2 + n;
+}
+
+/* Bytes of a text without a character at its end that is not complete. */
+static size_t syn__utf8_whole(const char *text, size_t size) {
+  size_t i;
+  for (i = 1; i <= 3 && i <= size; i++) {
+    unsigned char ch = (unsigned char)text[size - i];
+    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
+    if (ch < 0x80) break;
+  }
+  return size;
+}
+
+/* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
+   with "..." at its end, where it does not fit. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
+  char one[8];
+  size_t used = 0, at, n;
+  int cut = size >= capacity;
+  syn_text all = syn__text_of(text, size);
+  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
+  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
+  cut = cut || used >= capacity;
+  for (at = used = 0; at < all.size; used += n) {
+    n = syn__visible(all, &at, one);
+    if (used + n + (cut ? 4 : 1) > capacity) break;
+    memcpy(out + used, one, n);
+  }
+  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -6962,7 +7020,7 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
    best one and has an error whose message lists the usable names. */
 static syn_status syn__pick_isa(syn_context *c, const char *isa) {
-  char names[80] = "";
+  char names[80] = "", shown[SYN__SHORT];
   const char *nearest = NULL;
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -6977,8 +7035,8 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
-                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s; did you mean "
-                   "'%s'?", isa, names, nearest);
+                   "syn_context_init: isa \"%s\" is not usable here, these are:%s; did you mean "
+                   "'%s'?", syn__shorten(shown, isa), names, nearest);
 }
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
@@ -19575,7 +19633,8 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
     }
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
-                       pattern.size < 80 ? (int)pattern.size : 80, pattern.at,
+                       (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),
+                       pattern.at,
                        nearest ? nearest : "");
   }
   if (!t->n_trained)
@@ -22284,7 +22343,7 @@ static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) 
    the first number above the limit, so it cannot overflow. */
 static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
                                                       uint32_t *size) {
-  char names[200] = "";
+  char names[200] = "", shown[SYN__SHORT];
   size_t i, n, used = 0;
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
     const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
@@ -22298,8 +22357,8 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
     if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
-  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
-            spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d",
+            syn__shorten(shown, spec ? spec : ""), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   return NULL;
 }
 
@@ -24032,10 +24091,13 @@ const char *syn_file_value(const syn_file *f, const char *key) {
 
 #ifndef SYN_NO_STDIO
 
-/* The last bytes of a path, where its file is named: the message is 400 bytes long. */
+/* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
+   a whole character. */
 static const char *syn__path_end(const char *path) {
   size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
+  if (n <= 150) return path;
+  for (path += n - 150; ((unsigned char)*path & 0xC0) == 0x80;) path++;
+  return path;
 }
 
 /* "path: cannot open: No such file or directory" */

@@ -561,9 +561,9 @@ same 'plot: the old page stays' page page_kept
 refused 'plot without a page' 2 'syn: plot wants --output FILE*' plot -m h
 refused 'plot: no log' 1 'syn: data.tsv has no line that syn train prints' \
   plot -m h -o page --log data.tsv
-refused 'plot: no folder' 1 'syn: cannot write nowhere/1.*.pgm: *' \
+refused 'plot: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside it: *' \
   plot -m h --data data.tsv -o page --pgm nowhere
-refused 'plot: no such folder' 1 'syn: cannot write nowhere/page: *' plot -m h -o nowhere/page
+refused 'plot: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' plot -m h -o nowhere/page
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \
   "$? $(cat err) $(grep -c '"passes":{"loss":[0-9]' page)"
@@ -792,7 +792,7 @@ refused 'data as checkpoint' 2 'syn: train --checkpoint and --valid name *: vali
 refused 'a page over its model' 2 'syn: plot --output and --model name the same file: m' \
   plot -m m -o m
 refused 'info of two networks' 2 'syn: info wants either *, --d-model' info -m m --d-model 8
-refused 'a message is one line' 2 "syn: no preset a b; *" info --preset "$(printf 'a\nb')"
+refused 'a message is one line' 2 "syn: no preset a\\\\x0ab; *" info --preset "$(printf 'a\nb')"
 has 'sampling options without temperature' '*no effect without --temperature*' \
   "$("$SYN" run -m m --top-k 3 lines 2>&1)"
 "$SYN" golden m nowhere >out 2>err

@@ -13,8 +13,12 @@ static void check_use(const syn_context *c) {
 
 /* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
-  size_t n = strlen(path);
-  int named = strncmp(c->message, path, n) == 0 && c->message[n] == ':';
+  char shown[sizeof c->message];
+  size_t n;
+  int named;
+  syn__show(shown, sizeof shown, path, strlen(path)); /* as the message has it */
+  n = strlen(shown);
+  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
@@ -236,7 +240,7 @@ static void pairs_split(pairs *p) {
     if (!tab)
       fail(FAILED_JOB, "%s line %lu has no TAB; %s is wanted, given: %.*s", p->names[0],
            (unsigned long)i + 1, first ? "label TAB text" : "source TAB target",
-           (int)(line.size < 60 ? line.size : 60), line.at);
+           short_size(line), line.at);
     p->side[first][i] = p->side[!first][i] = line;
     p->side[first][i].size = (size_t)(tab - line.at);
     p->side[!first][i].at = tab + 1;
@@ -357,7 +361,7 @@ static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokeniz
     syn_text label = label_at(p, t, i, k);
     if (e->ids[k] == SYN_UNKNOWN && !p->new_labels)
       fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
-           line_of(p, i), (int)(label.size < 60 ? label.size : 60), label.at,
+           line_of(p, i), short_size(label), label.at,
            syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
     e->ids[k] = e->ids[k] == SYN_UNKNOWN ? -1 : e->ids[k] - task_shift(p->of);
   }

@@ -354,7 +354,8 @@ static const command_row *find_command(const char *name) {
     if (strcmp(name, commands[i].name) == 0) return &commands[i];
     nearest_try(&near, text_of(name), commands[i].name);
   }
-  fail(WRONG_USE, "no command %.60s; the nearest is %s (syn help lists all)", name, near.name);
+  fail(WRONG_USE, "no command %.*s; the nearest is %s (syn help lists all)",
+       short_size(text_of(name)), name, near.name);
   return NULL;
 }
 

@@ -104,6 +104,11 @@ MAYBE_UNUSED static int file_exists(const char *path) {
   return f != NULL;
 }
 
+/* Bytes of a text that a message shows: at most 60, the last character whole. For %.*s. */
+MAYBE_UNUSED static int short_size(syn_text t) {
+  return t.size < 60 ? (int)t.size : (int)syn__utf8_whole(t.at, 60);
+}
+
 /* The bytes of a file as they are. "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};

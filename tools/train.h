@@ -37,15 +37,6 @@ static void on_stop(int number) {
   signal(number, SIG_DFL);
 }
 
-static int is_terminal(int file) {
-#ifdef POSIX
-  return isatty(file);
-#else
-  UNUSED(file);
-  return 0;
-#endif
-}
-
 /* Checks before the training that the file can be written after it, by a file beside it that is
    removed again. A device is written directly, and opening a pipe would wait for its reader. */
 static void check_writable(const char *path) {
@@ -183,8 +174,9 @@ static void train_halved(training *r, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int rose = validated && s->valid > s->best;
   if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
-    fprintf(stderr, "%ssyn: %s at step %ld: from the %s weights again, with half the learning rate\n",
-            r->terminal ? "\n" : "", rose ? "the validation loss rose" : "an update was refused",
+    fprintf(stderr, r->terminal ? "\nsyn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n" : "syn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n", rose ? "the validation loss rose" : "an update was refused",
             s->step, r->t->n_best ? "best" : "last");
   r->factor = s->factor;
 }
