@@ -305,20 +305,6 @@ static void init_report(void *user, const syn_param *mine, const syn_param *thei
   put_shape(b, theirs);
 }
 
-/* Says how many tokens of the texts are unknown to the tokenizers of --init. */
-static void init_unknown(const training *r, const char *path) {
-  static const char *const sides[] = {"source", "target"};
-  size_t tokens, unknown;
-  int k;
-  for (k = 0; k < 2; k++) {
-    unknown = syn_data_unknown(r->data, k, &tokens);
-    if (unknown && (k == 0 || r->of < CLASSIFY) && r->of_init[k])
-      fprintf(stderr, "syn: --init %s: its tokenizer does not know %lu of %lu %s tokens (%.2f %%); "
-              "--tokenizer learns one from the new texts\n", path, (unsigned long)unknown,
-              (unsigned long)tokens, sides[k], 100.0 * (double)unknown / (double)tokens);
-  }
-}
-
 /* Copies the weights of --init and reports which were not copied. */
 static void init_weights(training *r) {
   static const char *const why[] = {"new, not in it", "new, of another shape",
@@ -329,7 +315,6 @@ static void init_weights(training *r) {
   int taken, k, part;
   if (!r->from) return;
   memset(&news, 0, sizeof news);
-  init_unknown(r, path);
   taken = syn_model_init_from(r->m, r->from, SYN_OTHER_TASK, init_report, &news);
   check(&r->c);
   part = news.count[4];
@@ -349,6 +334,12 @@ static void init_weights(training *r) {
 
 /* -- the data -- */
 
+/* What helps against unknown tokens of side k. */
+static const char *train_remedy(const training *r, int k) {
+  return r->of_init[k] ? "the tokenizer is that of --init; --tokenizer learns one from the new texts"
+                       : unknown_remedy(r->tokenizer[k]);
+}
+
 /* Says how many tokens of a file are unknown; `in` and `out` encoded both sides, out may be null. */
 static void train_say_unknown(training *r, int valid, const char *const path[2], const encoder *in,
                               const encoder *out) {
@@ -356,8 +347,8 @@ static void train_say_unknown(training *r, int valid, const char *const path[2],
   double tokens = in->tokens + (out ? out->tokens : 0.0);
   int two = out != NULL;
   r->unknown[valid] = tokens > 0.0 ? unknown / tokens : 0.0;
-  say_unknown(in, path[0], two ? "source " : "", unknown_remedy(r->tokenizer[r->of == LM]));
-  if (two) say_unknown(out, path[1], "target ", unknown_remedy(r->tokenizer[1]));
+  say_unknown(in, path[0], two ? "source " : "", train_remedy(r, r->of == LM));
+  if (two) say_unknown(out, path[1], "target ", train_remedy(r, 1));
 }
 
 /* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0 where none fits,
