@@ -247,6 +247,18 @@ static double line_number(const units *u, int variant, const char *side, size_t 
   return value;
 }
 
+/* Divides numbers by a power of two, so that the largest is below 1: their squares then neither
+   overflow nor vanish, and correlate the same. */
+static void make_small(double *x, size_t n) {
+  double most = 0.0;
+  int exponent;
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (fabs(x[i]) > most) most = fabs(x[i]);
+  frexp(most, &exponent);
+  for (i = 0; i < n; i++) x[i] = ldexp(x[i], -exponent);
+}
+
 /* Pearson's correlation, sums of products about the means in one pass (Welford 1962); 0 when one
    side is constant. Line i counts times[i] times. */
 static double correlation(const double *x, const double *y, const unsigned *times, size_t n) {
@@ -307,6 +319,7 @@ static double metric_correlation(const double *k, const unsigned *times, const c
   size_t i;
   for (i = 0; i < c->n; i++) x[i] = k[i * METRIC_COUNTS], y[i] = k[i * METRIC_COUNTS + 1];
   if (variant == SPEARMAN) make_ranks(x, times, c->n), make_ranks(y, times, c->n);
+  make_small(x, c->n), make_small(y, c->n);
   value = 100.0 * correlation(x, y, times, c->n);
   free(x);
   return value;
