@@ -405,6 +405,12 @@ is 'no label is 1: said' 'syn: f1: no label is 1, so it is 0' "$(cat notes)"
 score 'constant outputs' '0.00 0.00 0.00' '1\n1\n' '1\n2\n' --metric pearson,spearman,mcc
 is 'constant outputs: said' 'syn: pearson: all outputs are the same, so it is not defined and 0 is printed' \
   "$(head -n 1 notes)"
+score 'numbers whose squares overflow' '100.00 100.00' '1e308\n-1e308\n0\n' '1e308\n-1e308\n0\n' \
+  --metric pearson,spearman
+score 'numbers whose squares vanish' 100.00 '1e-300\n-1e-300\n0\n' '1\n-1\n0\n' --metric pearson
+echo nan >nan
+refused 'not a number' 1 'syn: pearson wants one number a line, given in line 1 of the outputs: nan' \
+  score --metric pearson nan nan
 score 'constant references' 0.00 '1\n2\n' '3\n3\n' --metric pearson
 has 'constant references: said' 'syn: pearson: all references are the same, *' "$(cat notes)"
 score 'cider of a line' 0.00 'a b c d\n' 'a b c d\n' $d

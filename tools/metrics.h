@@ -1,4 +1,4 @@
-/* metrics.h   labels, tags and numbers: F1, MCC, entities, correlation; all metrics; the command score.
+/* metrics.h   F1, MCC, entities, correlation; the list of all metrics; the command score.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
@@ -132,9 +132,9 @@ static double metric_mcc(const double *k, const unsigned *times, const corpus *c
 /* -- entity_f1, entity_precision, entity_recall: spans of tags (Tjong Kim Sang 2002) -- */
 
 /* A tag is O, or a letter, a dash and a type: B begins an entity, I continues one, E ends it, S is
-   one of a single word (schemes IOB1, BIO or IOB2, IOBES). Sequences that break a scheme are read as
-   conlleval does, and as seqeval does by default: an entity also begins and ends where the type
-   changes, and where I or E follows no entity. */
+   one of a single word (schemes IOB1, BIO or IOB2, IOBES). Sequences that break a scheme are read
+   as conlleval does, and as seqeval does by default: an entity also begins and ends where the type
+   changes, and begins where I or E follows no entity. */
 typedef struct span_reader {
   char letter;    /* of the tag before */
   syn_text type;  /* of the tag before; "_" where it has none */
@@ -153,14 +153,15 @@ static syn_text tag_type(syn_text tag) {
 
 static int is_one_of(char c, const char *list) { return c && strchr(list, c) != NULL; }
 
-/* Reads the tag at place `at`. Returns 1 when an entity of *type, from *begin on, ended before it. */
+/* Reads the tag at place `at`. Returns 1 when an entity ended before it: one of *type, from *begin
+   on. */
 static int span_read(span_reader *s, syn_text tag, size_t at, syn_text *type, size_t *begin) {
   syn_text next = tag_type(tag);
-  char letter = tag.at[0];
+  char last = s->letter, letter = tag.at[0];
   int other = !text_equal(s->type, next);
-  int ended = is_one_of(s->letter, "ES") || (is_one_of(s->letter, "BI") && is_one_of(letter, "BSO")) ||
-              (!is_one_of(s->letter, "O.") && other);
-  int begins = is_one_of(letter, "BS") || (is_one_of(s->letter, "ESO") && is_one_of(letter, "EI")) ||
+  int ended = is_one_of(last, "ES") || (is_one_of(last, "BI") && is_one_of(letter, "BSO")) ||
+              (!is_one_of(last, "O.") && other);
+  int begins = is_one_of(letter, "BS") || (is_one_of(last, "ESO") && is_one_of(letter, "EI")) ||
                (!is_one_of(letter, "O.") && other);
   *type = s->type;
   *begin = s->begin;
@@ -246,6 +247,18 @@ static double line_number(const units *u, int variant, const char *side, size_t 
   return value;
 }
 
+/* Divides numbers by a power of two, so that the largest is below 1: their squares then neither
+   overflow nor vanish, and correlate the same. */
+static void make_small(double *x, size_t n) {
+  double most = 0.0;
+  int exponent;
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (fabs(x[i]) > most) most = fabs(x[i]);
+  frexp(most, &exponent);
+  for (i = 0; i < n; i++) x[i] = ldexp(x[i], -exponent);
+}
+
 /* Pearson's correlation, sums of products about the means in one pass (Welford 1962); 0 when one
    side is constant. Line i counts times[i] times. */
 static double correlation(const double *x, const double *y, const unsigned *times, size_t n) {
@@ -306,6 +319,7 @@ static double metric_correlation(const double *k, const unsigned *times, const c
   size_t i;
   for (i = 0; i < c->n; i++) x[i] = k[i * METRIC_COUNTS], y[i] = k[i * METRIC_COUNTS + 1];
   if (variant == SPEARMAN) make_ranks(x, times, c->n), make_ranks(y, times, c->n);
+  make_small(x, c->n), make_small(y, c->n);
   value = 100.0 * correlation(x, y, times, c->n);
   free(x);
   return value;
@@ -327,11 +341,11 @@ static void note_edits(const char *name, const double *k, const double *sum, con
     fprintf(stderr, "syn: %s: no reference has a word, so it is 0 without edits, else 100\n", name);
 }
 static void note_rouge(const char *name, const double *k, const double *sum, const corpus *c) {
+  const char *why = ": a-z and 0-9 alone do; --rouge-tokenize unicode counts all letters";
   UNUSED(k);
   if (sum[1] > 0.0)
     fprintf(stderr, "syn: %s: in %.0f of %lu references no letter counts%s\n", name, sum[1],
-            (unsigned long)c->n, c->options->letters == split_letters
-                ? "" : ": a-z and 0-9 alone do; --rouge-tokenize unicode counts those of all languages");
+            (unsigned long)c->n, c->options->letters == split_letters ? "" : why);
 }
 static void note_cider(const char *name, const double *k, const double *sum, const corpus *c) {
   UNUSED(k);
@@ -343,7 +357,8 @@ static void note_f1(const char *name, const double *k, const double *sum, const 
   const char *positive = c->options->positive;
   UNUSED(k);
   if (sum[GIVEN_POSITIVE] + sum[TRUTH_POSITIVE] > 0.0) return;
-  if (positive) fprintf(stderr, "syn: %s: no label is %s, the class of --positive\n", name, positive);
+  if (positive)
+    fprintf(stderr, "syn: %s: no label is %s, the class of --positive\n", name, positive);
   else if (sum[NOT_BINARY] <= 0.0) fprintf(stderr, "syn: %s: no label is 1, so it is 0\n", name);
 }
 static void note_spans(const char *name, const double *k, const double *sum, const corpus *c) {
@@ -373,8 +388,8 @@ static void note_constant(const char *name, const double *k, const double *sum, 
 /* -- the list -- */
 
 /* `line` fills the counts of line i, k [METRIC_COUNTS], zeroed by the caller; `lines` those of all
-   lines, where they depend on each other, k [n][METRIC_COUNTS]. `of` is the value of the sums of the
-   counts of n lines; or `over` that of the counts of all lines, of which line i counts times[i]
+   lines, where they depend on each other, k [n][METRIC_COUNTS]. `of` is the value of the sums of
+   the counts of n lines; or `over` that of the counts of all lines, of which line i counts times[i]
    times. */
 typedef struct metric_row {
   const char *name;
@@ -414,8 +429,8 @@ static const metric_row metric_rows[] = {
   "mcc entity_f1 entity_precision entity_recall pearson spearman"
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
-  "; wer: edits per word of the reference, per is another name for it; exact: lines that are right; " \
-  "cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms; " \
+  "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
+  "right; cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
 /* The row of a metric; exits when there is none. */
@@ -477,10 +492,11 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 /* The options that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
   {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, \
-   "words of bleu, cider and meteor-es; none: split at white space, zh: Chinese, char: characters"}, \
+   "words of bleu, cider and meteor-es; none: split at white space; zh: each Chinese character; " \
+   "char: each character"}, \
   {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", \
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
-  {"lowercase", 0, FLAG, "off", "", "compares in lower case (ter, rouge and meteor-es always do)"}, \
+  {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, TEXT, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
