@@ -21731,16 +21731,18 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* The bytes of a word, read one after the other. */
+/* The bytes of a word, read one after the other, in the rare case that a map asks for them. */
 typedef struct syn__word {
-  syn__reader r;
+  const syn__reader *start;
+  syn__reader r;        /* copied from `start` for the first byte */
   char bytes[4];        /* of the character that was read last */
-  uint32_t begin, size; /* its place in the word, its bytes */
+  uint32_t begin, size; /* its place in the word, its bytes; size 0: none was read */
   int more;             /* characters follow */
 } syn__word;
 
 static int syn__word_symbol(void *user, uint32_t i) {
   syn__word *w = (syn__word *)user;
+  if (!w->size) w->r = *w->start;
   while (i >= w->begin + w->size) {
     if (!w->more) return 0;
     w->begin += w->size;
@@ -21753,11 +21755,12 @@ static int syn__word_symbol(void *user, uint32_t i) {
 /* Reads a word once for its hash, then again to compare it with the token of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
+  syn__word word;
   while (syn__reader_more(&r)) {
     const syn__reader begin = r; /* to read it again */
-    syn__word word = {r, {0}, 0, 0, 1};
     uint64_t key = SYN_HASH_START;
     int i;
+    word.start = &begin, word.begin = word.size = 0, word.more = 1;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r));
     i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);

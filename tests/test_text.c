@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include <string.h>
+#include <time.h>
 
 /* -- helpers -- */
 
@@ -879,6 +880,92 @@ static void test_saved(void) {
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
+/* -- words that someone chose -- */
+
+/* Writes `count` words of 8 letters, some to a line. Chosen: the first places of all lie in 1/64 of a
+   table of 2^k places for twice as many entries, where a map with linear probing has one long run. */
+static size_t write_words(char *out, int count, int chosen) {
+  uint64_t table = 64, number = 1, n, h;
+  size_t size = 0;
+  int words = 0, i;
+  while (table < (uint64_t)count * 2) table *= 2;
+  for (; words < count; number++) {
+    syn_random mixed;
+    out[size] = ' ';
+    for (i = 1, n = number; i < 9; i++, n /= 26) out[size + (size_t)i] = (char)('a' + (int)(n % 26));
+    h = syn_hash(SYN_HASH_START, out + size, 9);
+    mixed.state = h - UINT64_C(0x9E3779B97F4A7C15); /* the next number of this state is h, mixed */
+    if (chosen && (syn_random_next(&mixed) & (table - 1)) >= table / 64) continue;
+    size += 9;
+    words++;
+  }
+  return size;
+}
+
+/* The seconds that learning, encoding and loading take. */
+static double seconds_of(const char *spec, const char *text, size_t size) {
+  syn_context c;
+  syn_text line;
+  syn_tokenizer *t, *u;
+  size_t bytes;
+  unsigned char *file;
+  clock_t begin = clock();
+  syn_context_init(&c, NULL);
+  line.at = text;
+  line.size = size;
+  t = syn_tokenizer_learn(&c, spec, 0, &line, 1);
+  syn_tokenizer_encode(t, line, NULL, 0);
+  file = saved(t, &bytes);
+  u = syn_tokenizer_load(&c, file, bytes);
+  CHECK(u != NULL, "%s", c.message);
+  syn_tokenizer_free(t);
+  syn_tokenizer_free(u);
+  free(file);
+  return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+static void test_chosen(void) {
+  enum { WORDS = 30000 };
+  static char text[9 * WORDS + 9];
+  double plain = seconds_of("space", text, write_words(text, WORDS, 0));
+  double chosen = seconds_of("space", text, write_words(text, WORDS, 1));
+  CHECK(chosen < 8 * plain + 0.1, "%.2f s, words that nobody chose %.2f s", chosen, plain);
+}
+
+/* Texts of one 64-bit hash are told apart: with a common begin or end, one inside the other's
+   length. */
+static void test_collision(void) {
+  static const char *const a = "8yn0iYCKYHlIj4-BwPqk", *const b = "GReLUrM4wMqfg9yzV3KQ";
+  syn_context c;
+  test_memory m;
+  char text[6][40];
+  syn_text lines[6];
+  syn_tokenizer *t, *u;
+  unsigned char *file;
+  size_t size;
+  int i, ids[6], id;
+  test_begin(&c, &m);
+  CHECK(syn_hash(SYN_HASH_START, a, 20) == syn_hash(SYN_HASH_START, b, 20), "no collision");
+  for (i = 0; i < 6; i++) {
+    sprintf(text[i], "%s%.*s", i % 2 ? a : b, i / 2, "xyz");
+    lines[i] = text_of(text[i]);
+  }
+  t = syn_tokenizer_learn(&c, "line", 0, lines, 5);
+  CHECK(t && syn_tokenizer_size(t) == 9, "%d tokens", syn_tokenizer_size(t));
+  file = saved(t, &size);
+  u = syn_tokenizer_load(&c, file, size);
+  CHECK(u && same_bytes(t, u), "%s", c.message);
+  for (i = 0; i < 6; i++) {
+    syn_tokenizer_encode(u, lines[i], &ids[i], 1);
+    CHECK(i == 5 ? ids[i] == SYN_UNKNOWN : ids[i] > 3, "text %d is %d", i, ids[i]);
+    for (id = 0; id < i; id++) CHECK(ids[i] != ids[id], "texts %d and %d are one token", i, id);
+  }
+  syn_tokenizer_free(t);
+  syn_tokenizer_free(u);
+  free(file);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
 /* -- no memory -- */
 
 static void test_no_memory(void) {
@@ -1054,6 +1141,8 @@ int main(void) {
   test_twice("char", "ab");
   test_twice("space", "a b");
   test_twice("bpe:10", "ab");
+  test_chosen();
+  test_collision();
   test_no_memory();
   test_lines();
   test_sentinels();
