@@ -315,7 +315,9 @@ SYN_API int syn_small_step(syn_small *s, long work);
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
    with the end where it needs one. Returns how many; E_VALUE: more than `capacity`, which must hold
-   the characters of a word, too, before bpe merges them; E_MODEL: no tokenizer. */
+   the characters of a word, too, before bpe merges them, and its bytes where they are spelled;
+   E_MODEL: no tokenizer. Nothing is written behind `capacity`. A text with n bytes needs n + 2 at
+   most; of a tokenizer in lower case 3 n + 2. */
 SYN_API int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity);
 /* The text of a token, class or tag that syn_small_step returned, in the model's array; `first`: 1
    where an output begins, which then begins without a space. at is null: no tokenizer. */
@@ -17529,7 +17531,10 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
   int j;
   for (j = 0; row && j < keys; j++) {
     float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
-    syn__print(&w, "%s", shades[p < 0.8f ? (int)(p * 5.0f) : 4]);
+    const char *shade = shades[p < 0.8f ? (int)(p * 5.0f) : 4];
+    if (w.used < w.capacity && strlen(shade) >= w.capacity - w.used)
+      w.capacity = w.used; /* it does not fit with a final 0: no part of it is written */
+    syn__print(&w, "%s", shade);
   }
   return w.used;
 }
