@@ -316,7 +316,9 @@ SYN_API int syn_small_step(syn_small *s, long work);
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
    with the end where it needs one. Returns how many; E_VALUE: more than `capacity`, which must hold
-   the characters of a word, too, before bpe merges them; E_MODEL: no tokenizer. */
+   the characters of a word, too, before bpe merges them, and its bytes where they are spelled;
+   E_MODEL: no tokenizer. Nothing is written behind `capacity`. A text with n bytes needs n + 2 at
+   most; of a tokenizer in lower case 3 n + 2. */
 SYN_API int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity);
 /* The text of a token, class or tag that syn_small_step returned, in the model's array; `first`: 1
    where an output begins, which then begins without a space. at is null: no tokenizer. */
@@ -17696,7 +17698,10 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
   int j;
   for (j = 0; row && j < keys; j++) {
     float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
-    syn__print(&w, "%s", shades[p < 0.8f ? (int)(p * 5.0f) : 4]);
+    const char *shade = shades[p < 0.8f ? (int)(p * 5.0f) : 4];
+    if (w.used < w.capacity && strlen(shade) >= w.capacity - w.used)
+      w.capacity = w.used; /* it does not fit with a final 0: no part of it is written */
+    syn__print(&w, "%s", shade);
   }
   return w.used;
 }
@@ -21925,16 +21930,18 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* The bytes of a word, read one after the other. */
+/* The bytes of a word, read one after the other, in the rare case that a map asks for them. */
 typedef struct syn__word {
-  syn__reader r;
+  const syn__reader *start;
+  syn__reader r;        /* copied from `start` for the first byte */
   char bytes[4];        /* of the character that was read last */
-  uint32_t begin, size; /* its place in the word, its bytes */
+  uint32_t begin, size; /* its place in the word, its bytes; size 0: none was read */
   int more;             /* characters follow */
 } syn__word;
 
 static int syn__word_symbol(void *user, uint32_t i) {
   syn__word *w = (syn__word *)user;
+  if (!w->size) w->r = *w->start;
   while (i >= w->begin + w->size) {
     if (!w->more) return 0;
     w->begin += w->size;
@@ -21947,11 +21954,12 @@ static int syn__word_symbol(void *user, uint32_t i) {
 /* Reads a word once for its hash, then again to compare it with the token of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
+  syn__word word;
   while (syn__reader_more(&r)) {
     const syn__reader begin = r; /* to read it again */
-    syn__word word = {r, {0}, 0, 0, 1};
     uint64_t key = SYN_HASH_START;
     int i;
+    word.start = &begin, word.begin = word.size = 0, word.more = 1;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r));
     i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
