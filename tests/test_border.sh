@@ -55,7 +55,7 @@ printf 'x\tzzz\ny\tz z\n' >abc.tgt
 train --src abc.src --tgt abc.tgt $c -o mark >log 2>err
 is 'a TAB in a target file' '0  6' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
 is 'eval: a bar is no separator' '0.00 0.00' "$(printf 'one\tq|%s\n' "$(echo one | "$SYN" run -m bar)" >q.tsv
-  "$SYN" eval -m bar --data q.tsv --metric exact | cut -d ' ' -f 2) $(printf '|\n' >h; printf 'a|b\n' >r
+  "$SYN" eval -m bar --data q.tsv --metric exact 2>err | cut -d ' ' -f 2) $(printf '|\n' >h; printf 'a|b\n' >r
   "$SYN" score --metric exact h r | cut -d ' ' -f 2)"
 refused 'labels have no alternatives' 2 'syn: train --alternatives |: only targets of seq2seq *' train \
   --task classify --data bar.tsv --alternatives '|' -o n

@@ -151,7 +151,8 @@ static void auto_texts(syn__learn *l, const arguments *a, task of) {
     free(text.at);
   } else {
     pairs p;
-    if (!pairs_read(&p, of, a, names, how)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
+    if (!pairs_read(&p, of, a, names, how))
+      fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!p.count) fail(FAILED_JOB, "%s has no line", p.names[0]);
     for (i = 0; i < p.count; i++) p.side[1][i] = first_alternative(&p, i);
     l->count = p.count;

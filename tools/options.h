@@ -143,8 +143,8 @@ MAYBE_UNUSED static void check_value(const command_row *c, const option *o, cons
   double x;
   if (value_fits(o, value)) return;
   if (o->kind == NUMBER && parse_number(value, &x) && !fits_float(x))
-    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s", c->name,
-         o->name, o->wants, value);
+    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s",
+         c->name, o->name, o->wants, value);
   if (!*value) value = "nothing";
   fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
        value);

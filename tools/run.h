@@ -22,8 +22,9 @@ typedef struct job {
 
 /* Whether the tokenizers of a model compose texts. */
 static int tokenizers_compose(const syn_model *m) {
-  const syn_tokenizer *src = syn_model_tokenizer(m, SYN_SRC), *tgt = syn_model_tokenizer(m, SYN_TGT);
-  return ((syn_tokenizer_flags(src) | syn_tokenizer_flags(tgt)) & SYN_NFC) != 0;
+  int k, flags = 0;
+  for (k = 0; k < 2; k++) flags |= syn_tokenizer_flags(syn_model_tokenizer(m, k));
+  return (flags & SYN_NFC) != 0;
 }
 
 typedef struct runner {
@@ -327,8 +328,8 @@ static void say_long(runner *r, const job *j) {
                              : "its first tokens are read";
   if (++r->long_lines > LONG_LINES_NAMED) return;
   fprintf(stderr, "syn: line %lu has %d tokens%s, the model takes %d: %s\n", (unsigned long)j->line,
-          j->count + (r->of != TAG), r->lm ? " with its begin" : r->of == TAG ? "" : " with its end",
-          r->most, what);
+          j->count + (r->of != TAG),
+          r->lm ? " with its begin" : r->of == TAG ? "" : " with its end", r->most, what);
 }
 
 /* Says how many were too long, when not all are named. */
@@ -636,8 +637,9 @@ static void new_labels_say(const new_labels *l, const char *path, size_t labels)
   }
   if (rest) put(&b, ", ...", 5);
   if (l->all)
-    fprintf(stderr, "syn: %s: %lu of %lu labels are not in the training; they count as wrong and have "
-            "no loss: %.*s\n", path, (unsigned long)l->all, (unsigned long)labels, (int)b.size, b.at);
+    fprintf(stderr, "syn: %s: %lu of %lu labels are not in the training; they count as wrong and "
+            "have no loss: %.*s\n", path, (unsigned long)l->all, (unsigned long)labels, (int)b.size,
+            b.at);
   free(b.at);
 }
 

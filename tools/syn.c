@@ -76,8 +76,8 @@
   {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
 #define TOO_LONG_OPTION \
   {"too-long", 0, CHOICE, "cut", "cut|empty|stop", \
-   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, half " \
-   "of max-len), has an empty output, or ends the run; its number is said"}
+   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, " \
+   "half of max-len), has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..10", "length penalty of the beam"}, \
@@ -94,7 +94,8 @@ static const option train_options[] = {
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
      "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, READS, "", "FILE", "target lines (labels, tags); a TAB is followed by another accepted one"},
+    {"tgt", 0, READS, "", "FILE",
+     "target lines (labels, tags); a TAB is followed by another accepted target"},
     {"valid", 0, READS, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, READS, "", "FILE", "as --src"},
     {"valid-tgt", 0, READS, "", "FILE", "as --tgt"},
@@ -119,7 +120,7 @@ static const option train_options[] = {
     {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
     {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
     {"nfc", 0, FLAG, "off", "",
-     "composes letters and their marks on both sides (Unicode's NFC), so that a letter has one spelling"},
+     "composes letters and their marks on both sides (Unicode's NFC): a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
@@ -162,7 +163,8 @@ static const option train_options[] = {
 static const option run_options[] = {
     MODEL_FILE,
     DECODE_OPTIONS,
-    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
+    {"nbest", 0, INT, "1", "1..1024",
+     "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
     {"top-p", 0, NUMBER, "1", "0..1",

@@ -81,8 +81,8 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
-   slice of it. A text file has a byte order mark skipped at its beginning and its line ends made one
-   byte; a file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
+   slice of it. Of a text file the byte order mark is skipped and each line end becomes one byte; a
+   file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
    UTF-8 pass: text_scan counts them. */
 
 typedef struct lines {
@@ -170,7 +170,8 @@ MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
     if (t.size >= other_files[i].size && !memcmp(t.at, other_files[i].bytes, other_files[i].size))
       fail(FAILED_JOB, "%s: this is %s: %s", path, other_files[i].name, other_files[i].remedy);
   wide = t.size ? wide_text(t) : NULL;
-  if (wide) fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
+  if (wide)
+    fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
   if (t.size > 8 && !t.at[6] && !t.at[7] && t.at[8] == '{')
     fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
 }

@@ -18,7 +18,7 @@ typedef struct training {
   int of_init[2];             /* 1: it is that of --init */
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
-  int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint could not be written */
+  int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint was not written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
   syn__deadline deadline;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
@@ -336,11 +336,11 @@ static void init_weights(training *r) {
 
 /* What helps against unknown tokens of side k. */
 static const char *train_remedy(const training *r, int k) {
-  return r->of_init[k] ? "the tokenizer is that of --init; --tokenizer learns one from the new texts"
+  return r->of_init[k] ? "the tokenizer is that of --init; --tokenizer learns one from these texts"
                        : unknown_remedy(r->tokenizer[k]);
 }
 
-/* Says how many tokens of a file are unknown; `in` and `out` encoded both sides, out may be null. */
+/* Says how many tokens of a file are unknown; `in` and `out` encoded its sides; out may be null. */
 static void train_say_unknown(training *r, int valid, const char *const path[2], const encoder *in,
                               const encoder *out) {
   double unknown = in->unknown + (out ? out->unknown : 0.0);
@@ -361,8 +361,8 @@ static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   if (left == p->count && needed)
     fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left && left < p->count)
-    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the first is "
-            "line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the "
+            "first is line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
             most < asked ? " or --batch" : "", (unsigned long)p->first_left);
   train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
                     r->of < CLASSIFY ? &p->encoders[1] : NULL);
@@ -443,8 +443,8 @@ static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
   free(trained);
   free(row);
   if (shared && own_valid && shared == m)
-    fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show what "
-            "is learned by heart\n", v->names[0]);
+    fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show "
+            "what is learned by heart\n", v->names[0]);
   if (shared && !own_valid)
     fprintf(stderr, "syn: %lu of the %lu lines held back of %s are in its training part, too\n",
             (unsigned long)shared, (unsigned long)m, p->names[0]);
@@ -488,7 +488,7 @@ static void train_read_pairs(training *r) {
   pairs_free(&p);
 }
 
-/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: no line fits. */
+/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: none fits. */
 static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
   syn_data *d = syn_data_new(&r->c);
   size_t i, count[2] = {0, 0};
@@ -587,7 +587,7 @@ static void text_say_shared(syn_text trained, syn_text valid, const char *const 
   free(p[1].side[0]);
 }
 
-/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0), as one text. */
+/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0) in one text. */
 static buffer text_parts(const syn_text *part, int count, int side) {
   buffer b = {NULL, 0, 0};
   int i;
