@@ -262,7 +262,7 @@ static syn_text first_alternative(const pairs *p, size_t i) {
 /* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white
    space is empty. */
 static void pairs_check(pairs *p, int how) {
-  size_t i, none[2] = {0, 0};
+  size_t i, none[2] = {0, 0}, blanks = 0;
   int k;
   for (i = 0; i < p->count; i++)
     for (k = 0; k < 2; k++) {
@@ -271,7 +271,12 @@ static void pairs_check(pairs *p, int how) {
       if (!p->side[k][i].size && p->of >= CLASSIFY)
         fail(FAILED_JOB, "%s line %lu has no %s", p->names[k], (unsigned long)i + 1,
              k == 0 ? "text" : p->of == TAG ? "tags" : "label");
+      blanks += k && p->of == CLASSIFY &&
+                (p->side[1][i].at[0] == ' ' || p->side[1][i].at[p->side[1][i].size - 1] == ' ');
     }
+  if (blanks && !(how & QUIET))
+    fprintf(stderr, "syn: %s: %lu labels begin or end in a blank, which makes them other labels\n",
+            p->names[1], (unsigned long)blanks);
   if (none[0] + none[1] && !(how & QUIET))
     fprintf(stderr, "syn: %s: of %lu pairs %lu have no source, %lu no target or an empty first "
             "one\n", p->names[0], (unsigned long)p->count, (unsigned long)none[0], (unsigned long)none[1]);

@@ -441,11 +441,18 @@ static void run_say(const runner *r, const char *path) {
 /* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
    alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
+  static const char *const search[] = {"beam", "alpha", "max-len", "temperature", "top-k", "top-p",
+                                       "unknown", "type"};
+  size_t i;
   r->config.temperature = (float)opt_number(a, "temperature");
   r->config.top_k = opt_int(a, "top-k");
   r->config.top_p = (float)opt_number(a, "top-p");
   if (r->config.top_p <= 0.0f) r->config.top_p = FLT_MIN;
   r->config.unknown = opt_flag(a, "unknown");
+  for (i = 0; i < COUNT(search) && r->of >= CLASSIFY; i++)
+    if (opt_given(a, search[i]))
+      fprintf(stderr, "syn: --%s has no effect: %s chooses without a search\n", search[i],
+              syn_model_config(r->m)->task);
   if (r->config.temperature > 0.0f && opt_given(a, "beam") && r->config.beam > 1)
     fprintf(stderr, "syn: --beam %d has no effect with --temperature\n", r->config.beam);
   if (r->config.temperature > 0.0f) r->config.beam = 1;
