@@ -120,8 +120,9 @@
    before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_context_clear. As long as one is kept, no
-   model, run, trainer or decoder can be made. Null objects (not contexts, nor what a kind's own
+   the first error as one line of UTF-8 with its numbers, until syn_context_clear; it shows control
+   characters of names as \x1b, \u202e. As long as one is kept, no model, run, trainer or decoder
+   can be made. Null objects (not contexts, nor what a kind's own
    functions were given) are accepted everywhere and give errors or nothing, so a program may look
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
