@@ -120,8 +120,9 @@
    before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_context_clear. As long as one is kept, no
-   model, run, trainer or decoder can be made. Null objects (not contexts, nor what a kind's own
+   the first error as one line of UTF-8 with its numbers, until syn_context_clear; it shows control
+   characters of names as \x1b, \u202e. As long as one is kept, no model, run, trainer or decoder
+   can be made. Null objects (not contexts, nor what a kind's own
    functions were given) are accepted everywhere and give errors or nothing, so a program may look
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
@@ -25266,39 +25267,31 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   return SYN_OK;
 }
 
-/* 1: a tensor with the scales or groups of a parameter that is stored with them. */
-SYN__NOINLINE int syn__companion(const syn_file *f, const syn_model *m, const char *name) {
-  const char *dot = strrchr(name, '.');
-  char own[SYN__STORED_NAME], again[SYN__STORED_NAME];
-  size_t size = dot ? (size_t)(dot - name) : sizeof own;
-  const syn_param *w;
-  const syn_entry *e;
-  int i;
-  if (size >= sizeof own) return 0;
-  memcpy(own, name, size);
-  own[size] = 0;
-  w = syn_model_find(m, own);
-  e = w ? syn_file_find(f, own) : NULL;
-  for (i = 1; e && i < (e->dtype == SYN_U8 ? 3 : e->dtype == SYN_I8 ? 2 : 1); i++)
-    if (!strcmp(syn__stored_name(again, own, i), name)) return 1;
-  return 0;
-}
 /* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
-   than the weights. */
-static syn_status syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i;
-  char shown[SYN__SHORT];
+   than the weights. Returns what each tensor belongs to: a parameter's number + 1, 0: none. The
+   caller frees it; null (recorded): failed. */
+static int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
+  const syn_entry *entries = (const syn_entry *)f->entries.items;
+  size_t n = f->entries.count, i;
+  int *owner = (int *)syn__alloc(c, n ? n : 1, sizeof *owner), k, ok = owner != NULL;
+  char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
-  for (i = 0; i < m->g.n_params; i++)
-    if (syn__weight_find(c, f, &m->g.params[i], &s)) return SYN_E_FORMAT;
-  for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name; /* three prefixes name no weights */
-    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name) && !syn__companion(f, m, name))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                       syn__shorten(shown, name));
+  for (i = 0; i < m->g.n_params && ok; i++) {
+    ok = !syn__weight_find(c, f, &m->g.params[i], &s);
+    for (k = 0; ok && k < s.count; k++)
+      owner[syn_file_find(f, syn__stored_name(name, m->g.params[i].name, k)) - entries] = (int)i + 1;
   }
-  return SYN_OK;
+  for (i = 0; i < n && ok; i++) {
+    const char *given = entries[i].name; /* three prefixes name no weights */
+    ok = owner[i] || !strncmp(given, "test.", 5) || !strncmp(given, "optimizer.", 10) ||
+         !strncmp(given, "tokenizer.", 10);
+    if (!ok)
+      syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                syn__shorten(shown, given));
+  }
+  if (ok) return owner;
+  syn__free(c, owner);
+  return NULL;
 }
 
 /* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
@@ -25316,8 +25309,9 @@ static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn
    entry is checked before memory is allocated; copying cannot fail. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
-  int in_place = 1;
-  if (syn__weights_check(c, f, m)) return SYN_E_FORMAT;
+  int in_place = 1, *owner = syn__weights_check(c, f, m);
+  if (!owner) return c->status;
+  syn__free(c, owner);
   for (i = 0; i < m->g.n_params; i++) {
     const syn_entry *e = syn_file_find(f, m->g.params[i].name);
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
@@ -25379,6 +25373,7 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
 typedef struct syn__tensor_reader {
   syn__stream_in s;
   syn_model *m;
+  const int *owner;     /* of each tensor, as syn__weights_check says */
   unsigned char *bytes; /* of some numbers as they are in the file */
   void *tokenizer[2];   /* the bytes of each; null: not in the file */
 } syn__tensor_reader;
@@ -25408,7 +25403,8 @@ static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, s
 
 /* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
 static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
-  const syn_param *p = syn_model_find(r->m, e->name);
+  const int owner = r->owner[e - (const syn_entry *)r->m->file->entries.items];
+  const syn_param *p = owner ? &r->m->g.params[owner - 1] : NULL;
   size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
   float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
   int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
@@ -25472,8 +25468,9 @@ static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
 
 /* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
 static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
-  syn__tensor_reader r = {*s, NULL, NULL, {NULL, NULL}};
+  syn__tensor_reader r = {*s, NULL, NULL, NULL, {NULL, NULL}};
   int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
+  int *owner = NULL;
   syn_status status = SYN_E_FORMAT;
   syn_config config;
   size_t i;
@@ -25483,9 +25480,11 @@ static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integer
     r.m->file = f;
     r.m->packed = 1;
     *integers = syn__stored_as_integers(f, r.m);
-    if (!*integers && !syn__weights_check(s->c, f, r.m)) status = syn__tensors_read(&r, order);
+    if (!*integers) r.owner = owner = syn__weights_check(s->c, f, r.m);
+    if (owner) status = syn__tensors_read(&r, order);
   } else syn_file_free(f);
   syn__free(s->c, order);
+  syn__free(s->c, owner);
   syn__free(s->c, r.bytes);
   syn__free(s->c, r.tokenizer[0]);
   syn__free(s->c, r.tokenizer[1]);
@@ -25710,9 +25709,11 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
                                         const syn_entry *list) {
   syn_context *c = t->c;
   const syn_config *k = &t->m->config;
-  syn_status status = syn__weights_check(c, f, t->m);
+  int *owner = syn__weights_check(c, f, t->m);
+  syn_status status = owner ? SYN_OK : c->status;
   static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS};
   int i;
+  syn__free(c, owner);
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
   if (!status) status = syn__state_same(c, f, "task", k->task);

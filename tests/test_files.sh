@@ -66,6 +66,13 @@ twice_in 'compare over its data' 'compare --data in/up/out/row1-seed1.out: *' \
   --data in/up/out/row1-seed1.out -o ./out
 cp data.tsv out/command
 twice_in 'compare over its test' 'compare --test out/command: *' --test out/command -o out
+cp data.tsv in/e
+"$SYN" run -m m in/e >>in/up/in/e 2>err
+is 'standard output is the input: status' 2 $?
+is 'standard output is the input' 'syn: run reads in/e, and standard output goes there' "$(cat err)"
+same 'standard output is the input' in/e kept.tsv
+"$SYN" presets t5 >t5 2>err
+is 'the words of presets are no files' 0 $?
 same 'no data were overwritten' data.tsv kept.tsv
 same 'no model was overwritten' m kept
 is 'nothing was written' '' "$(ls new soft_new/x ./*.tmp 2>err)"

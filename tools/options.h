@@ -204,8 +204,16 @@ MAYBE_UNUSED static void check_written(const arguments *a, const char *written, 
            o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
   }
 }
+/* The words of a command are files that it reads, unless help calls them NAME. */
 MAYBE_UNUSED static void check_files(const arguments *a) {
   const option *o;
+  int words = strstr(a->command->words, "NAME") ? 0 : a->word_count, i;
+  for (i = 0; i < a->given_count + words; i++) {
+    const given_option *g = i < a->given_count ? &a->given[i] : NULL;
+    const char *path = g ? g->value : a->words[i - a->given_count];
+    if ((!g || g->of->kind == READS) && is_stdout(path))
+      fail(WRONG_USE, "%s reads %s, and standard output goes there", a->command->name, path);
+  }
   for (o = a->command->options; o->name; o++)
     if (o->kind == WRITES) check_written(a, o->name, option_value(a, o));
 }

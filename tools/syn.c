@@ -6,7 +6,9 @@
 
    Results go to stdout, everything else to stderr. Exit status: 0 success; 1 a failed job (a
    missing file, files that do not fit together); 2 wrong use (an unknown command or option, a value
-   out of range). An error is one line that says what was given and what is wanted.
+   out of range). An error is one line that says what was given and what is wanted. In messages, and
+   in results on a terminal, control characters are visible: \x1b, \u202e. Files and pipes get all
+   bytes as they are.
 
    This file holds the tables of options, the list of commands and main. Everything else is in the
    headers below, which are parts of this one program: a header calls only functions of the headers
@@ -369,7 +371,8 @@ static int print_help(const char *name) {
   for (i = 0; i < COUNT(commands); i++)
     printf("  syn %-9s %s\n", commands[i].name, commands[i].help);
   printf("\nA value follows its option, --name value or --name=value; the last one given holds.\n"
-         "Exit status: 0 success, 1 a failed job, 2 wrong use.\n");
+         "Exit status: 0 success, 1 a failed job, 2 wrong use.\n"
+         "Messages, and results on a terminal, show control characters as \\x1b or \\u202e.\n");
   for (i = 0; i < COUNT(commands); i++) {
     printf("\n");
     print_command(&commands[i]);

@@ -208,7 +208,16 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   free(q);
   return same;
 }
+
+/* Whether standard output goes to this file, which a command that reads it would then make longer
+   and longer. */
+MAYBE_UNUSED static int is_stdout(const char *path) {
+  struct stat x, y;
+  return fstat(1, &x) == 0 && stat(path, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
 #elif defined(_WIN32)
+MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
   if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
@@ -216,6 +225,7 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   return _wcsicmp(p, q) == 0;
 }
 #else
+MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) { return strcmp(a, b) == 0; }
 #endif
 
