@@ -6398,6 +6398,7 @@ typedef struct syn__value {
   int maker; /* node that writes it, -1: none */
   int first, last; /* nodes that read it first and last, -1: none */
   int last_step;   /* the last that reads it elsewhere than in `start`, see SYN__STEP_ROWS */
+  int needed;      /* 1: a backward function reads its numbers */
 } syn__value;
 
 /* Of a node's flags: its saved rows in a decoder are those of a step; its `start` uses none of
@@ -6427,7 +6428,9 @@ typedef struct syn__graph {
   syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
   syn_param *params;   /* [n_params] */
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
-  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
+  int *by_name;        /* [n_params] their numbers in the order of their names; null: no names */
+  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits,
+      cap_by_name;
   int n_encoder; /* nodes before the decoder's first */
   size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
   int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
@@ -6456,7 +6459,6 @@ struct syn_build {
   char *path;               /* [SYN__PATH] of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
-  size_t next_param;        /* after the one found last: a universal repeats their order */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -6651,11 +6653,27 @@ syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t float
   return syn_build_save(b, n, life, e);
 }
 
+/* The place in by_name of the parameter `name`, or where it would stand. */
+static size_t syn__param_place(const syn__graph *g, const char *name) {
+  size_t low = 0, high = g->by_name ? g->n_params : 0;
+  while (low < high) {
+    size_t mid = low + (high - low) / 2;
+    if (strcmp(g->params[g->by_name[mid]].name, name) < 0) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
 static int syn__param_find(const syn__graph *g, const char *name) {
-  size_t i;
+  size_t at = syn__param_place(g, name);
+  if (!g->by_name || at == g->n_params || strcmp(g->params[g->by_name[at]].name, name)) return -1;
+  return g->by_name[at];
+}
+/* Removes all parameters from number `count` on. */
+static void syn__params_cut(syn__graph *g, size_t count) {
+  size_t i, kept = 0;
   for (i = 0; i < g->n_params; i++)
-    if (!strcmp(g->params[i].name, name)) return (int)i;
-  return -1;
+    if ((size_t)g->by_name[i] < count) g->by_name[kept++] = g->by_name[i];
+  g->n_params = count;
 }
 
 /* The number of the parameter `name`; one that is there already is shared (universal, tied), and
@@ -6663,8 +6681,8 @@ static int syn__param_find(const syn__graph *g, const char *name) {
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
-  int old = b->next_param < g->n_params && !strcmp(g->params[b->next_param].name, name)
-                ? (int)b->next_param : syn__param_find(g, name);
+  int old = syn__param_find(g, name);
+  size_t place = syn__param_place(g, name);
   double numbers = rank >= 1 && rank <= SYN_MAX_RANK; /* in double, so that it cannot overflow */
   syn_param *p = old < 0 ? NULL : &g->params[old];
   int i;
@@ -6678,12 +6696,10 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   else if (!p && g->n_params == SYN_MAX_PARAMS)
     syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
   if (b->c->status != SYN_OK) return -1;
-  if (p) {
-    b->next_param = (size_t)old + 1;
-    return old;
-  }
+  if (p) return old;
   if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
-      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
+      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits) ||
+      syn__grow(b->c, &g->by_name, &g->cap_by_name, g->n_params + 1, sizeof *g->by_name))
     return -1;
   p = &g->params[g->n_params];
   memset(p, 0, sizeof *p);
@@ -6696,6 +6712,8 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   p->matrix = rank == 2; /* kinds with other matrices correct it */
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
+  memmove(g->by_name + place + 1, g->by_name + place, (g->n_params - place) * sizeof *g->by_name);
+  g->by_name[place] = (int)g->n_params;
   return (int)g->n_params++;
 }
 
@@ -6808,9 +6826,11 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
+    v->needed |= !(n->flags & SYN_INPUT_NOT_NEEDED);
     if (i == 0 || !(n->flags & SYN__STEP_ROWS)) v->last_step = n->id;
   }
   g->values[n->out].maker = n->id;
+  g->values[n->out].needed |= !(n->flags & SYN_OUTPUT_NOT_NEEDED);
   if (n->recurrence) g->recurrent = n->id;
   g->nodes[g->n_nodes++] = n;
   return n->out;
@@ -6834,7 +6854,8 @@ static syn_status syn__graph_fit(syn_context *c, syn__graph *g) {
   if (syn__fit(c, &g->nodes, &g->cap_nodes, g->n_nodes, sizeof *g->nodes) ||
       syn__fit(c, &g->values, &g->cap_values, g->n_values, sizeof *g->values) ||
       syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params) ||
-      syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits))
+      syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits) ||
+      syn__fit(c, &g->by_name, &g->cap_by_name, g->n_params, sizeof *g->by_name))
     return SYN_E_MEMORY;
   return SYN_OK;
 }
@@ -6844,6 +6865,7 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
   syn__free(c, g->values);
   syn__free(c, g->params);
   syn__free(c, g->inits);
+  syn__free(c, g->by_name);
   syn__arena_free(&g->arena);
   syn__arena_free(&g->names);
   memset(g, 0, sizeof *g);
@@ -6857,6 +6879,7 @@ static void syn__graph_unname(syn_context *c, syn__graph *g) {
   for (i = 0; i < g->n_params; i++) g->params[i].name = "";
   syn__arena_free(&g->names);
   syn__free(c, g->inits), g->inits = NULL;
+  syn__free(c, g->by_name), g->by_name = NULL;
 }
 #endif
 
@@ -7632,12 +7655,16 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
   return syn__round16(sum);
 }
 
-/* One buffer: when it is needed, how large, where it lies. */
+/* One buffer: when it is needed, how large, where it lies. The other fields are of syn__place: the
+   free room before it in memory, the largest such room of its subtree, its neighbours. */
 typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where;   /* pointer to set; null while only sizes are asked */
-  struct syn__item *next; /* of the buffers in use at one time, the one behind it in memory */
+  size_t gap, most;
+  struct syn__item *child[2];
+  struct syn__item *next, *before; /* before it is placed, next: of the same `from` */
+  struct syn__item *ends;          /* the next of the same `to` */
 } syn__item;
 
 /* What a run is for. TRAIN: forward and backward; KEEP: the same, and every value and gradient can
@@ -7650,39 +7677,137 @@ typedef struct syn__items {
   const syn__graph *g;
   int mode; /* SYN__TRAIN ... */
   const syn__capacity *cap;
-  syn__item *items; /* in order of `from`, and of arrival where that is equal; null: only counted */
+  syn__item *items; /* null: only counted */
   size_t count;
 } syn__items;
 
 /* A decoder makes no buffer of 0 floats: its pointer stays null. */
 static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
-  syn__item item = {from, to, size, 0, where, NULL};
-  size_t k = l->count;
   if (!size && l->mode == SYN__INFER) return;
+  if (l->items) {
+    syn__item *item = &l->items[l->count];
+    item->from = from;
+    item->to = to;
+    item->size = size;
+    item->where = where;
+  }
   l->count++;
-  if (!l->items) return;
-  for (; k > 0 && l->items[k - 1].from > from; k--) l->items[k] = l->items[k - 1];
-  l->items[k] = item;
 }
 
-/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
-   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
+/* -- places: first fit in n log n --
+
+   Buffers in use are nodes of a digital search tree: below a node of depth k the next bit of the
+   place, from the highest, tells the child. So the tree is at most as deep as a place has bits,
+   whatever the sizes are. Each node knows the largest gap of its subtree, a gap being the free room
+   between a buffer and the one before it in memory. The last buffer, of no size, stands at the end
+   of all memory. */
+
+enum { SYN__PLACE_BITS = 8 * sizeof(size_t) };
+
+/* The nodes from the root to one of them. */
+typedef struct syn__item_path {
+  syn__item *node[SYN__PLACE_BITS + 1];
+  int depth;
+} syn__item_path;
+
+/* The link to the buffer at that place, null where it would stand; the path of the nodes above. */
+static syn__item **syn__item_link(syn__item **link, size_t at, syn__item_path *path) {
+  for (path->depth = 0; *link && (*link)->at != at;) {
+    path->node[path->depth++] = *link;
+    link = &(*link)->child[at >> (SYN__PLACE_BITS - path->depth) & 1];
+  }
+  return link;
+}
+/* After a change at the end of a path: the largest gap of each subtree along it. */
+static void syn__item_refresh(const syn__item_path *path) {
+  int i, k;
+  for (i = path->depth - 1; i >= 0; i--) {
+    syn__item *n = path->node[i];
+    n->most = n->gap;
+    for (k = 0; k < 2; k++)
+      if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
+  }
+}
+static void syn__item_set_gap(syn__item **root, syn__item *item, size_t gap) {
+  syn__item_path path;
+  syn__item_link(root, item->at, &path);
+  path.node[path.depth++] = item;
+  item->gap = gap;
+  syn__item_refresh(&path);
+}
+/* The first buffer in memory with a gap of `size` before it; null: there is none. A node may stand
+   before, between or behind its children; all of child 0 stand before all of child 1. */
+static syn__item *syn__item_fit(syn__item *n, size_t size) {
+  syn__item *best = NULL;
+  while (n && n->most >= size) {
+    if (n->gap >= size && (!best || n->at < best->at)) best = n;
+    n = n->child[!(n->child[0] && n->child[0]->most >= size)];
+  }
+  return best;
+}
+/* Gives the buffer the front of the first gap that is large enough; 0: there is none. */
+static int syn__item_put(syn__item **root, syn__item *item) {
+  syn__item *behind = syn__item_fit(*root, item->size);
+  syn__item_path path;
+  if (!behind) return 0;
+  item->at = behind->at - behind->gap;
+  item->gap = item->most = 0;
+  item->child[0] = item->child[1] = NULL;
+  item->before = behind->before;
+  item->next = behind;
+  behind->before = item;
+  if (item->before) item->before->next = item;
+  syn__item_set_gap(root, behind, behind->gap - item->size);
+  *syn__item_link(root, item->at, &path) = item;
+  return 1;
+}
+/* Removes a buffer: a leaf below it, if there is one, takes its place in the tree. */
+static void syn__item_remove(syn__item **root, syn__item *item) {
+  syn__item_path path;
+  syn__item **link = syn__item_link(root, item->at, &path), **end = link, *leaf;
+  int depth = path.depth;
+  while ((*end)->child[0] || (*end)->child[1]) {
+    path.node[path.depth++] = *end;
+    end = &(*end)->child[!(*end)->child[0]];
+  }
+  leaf = *end;
+  *end = NULL;
+  if (leaf != item) {
+    memcpy(leaf->child, item->child, sizeof leaf->child);
+    *link = path.node[depth] = leaf;
+  }
+  syn__item_refresh(&path);
+  if (item->before) item->before->next = item->next;
+  item->next->before = item->before;
+  syn__item_set_gap(root, item->next, item->next->gap + item->gap + item->size);
+}
+
+/* First fit, in the order of `from`, and of the list where that is equal: those that ended are
+   removed, and a new one takes the first gap that is large enough. lists [2, times]: workspace.
+   Returns the floats needed, SIZE_MAX when that is too much. Only sizes and times are known here,
    so a plan without memory (syn_plan_of) gives the same places as the run. */
-static size_t syn__place(const syn__items *l) {
-  syn__item *active = NULL, **link; /* active: in the order of their places */
+static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size_t times) {
+  syn__item end, *root = &end, *item, *next, **ends = lists + times;
   size_t i, peak = 0;
-  for (i = 0; i < l->count; i++) {
-    syn__item *item = &l->items[i];
-    for (link = &active; *link;) {
-      if ((*link)->to < item->from) *link = (*link)->next;
-      else link = &(*link)->next;
+  memset(&end, 0, sizeof end);
+  end.at = end.gap = end.most = SIZE_MAX / 16;
+  memset(lists, 0, 2 * times * sizeof *lists);
+  for (i = count; i-- > 0;) {
+    item = &items[i];
+    item->at = 0; /* of one without size: it takes no room anywhere */
+    if (!item->size) continue;
+    item->next = lists[item->from];
+    lists[item->from] = item;
+    item->ends = ends[syn__max(item->from, item->to)];
+    ends[syn__max(item->from, item->to)] = item;
+  }
+  for (i = 0; i < times; i++) {
+    for (item = lists[i]; item; item = next) {
+      next = item->next;
+      if (!syn__item_put(&root, item)) return SIZE_MAX;
+      if (item->at + item->size > peak) peak = item->at + item->size;
     }
-    for (link = &active; *link && item->at + item->size > (*link)->at; link = &(*link)->next)
-      item->at = (*link)->at + (*link)->size;
-    item->next = *link;
-    *link = item;
-    if (syn__add_size(item->at, item->size) > peak) peak = syn__add_size(item->at, item->size);
-    if (peak > SIZE_MAX / 16) return SIZE_MAX;
+    for (item = ends[i]; item; item = item->ends) syn__item_remove(&root, item);
   }
   return peak;
 }
@@ -7706,12 +7831,7 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
 /* 1: no backward function reads the numbers of the value, so that its last reader in the forward
    pass frees them. The head of a training run comes after all nodes and reads its input. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
-  int i, k, needed = g->recurrent || !(g->nodes[v->maker]->flags & SYN_OUTPUT_NOT_NEEDED);
-  for (i = v->first; i >= 0 && i <= v->last && !needed; i++)
-    for (k = 0; k < g->nodes[i]->n_in; k++)
-      if (&g->values[g->nodes[i]->in[k]] == v)
-        needed |= !(g->nodes[i]->flags & SYN_INPUT_NOT_NEEDED);
-  return !needed && v->last < (int)g->n_nodes;
+  return !g->recurrent && !v->needed && v->last < (int)g->n_nodes;
 }
 
 /* Times of a decoder: node i of the encoder runs at i, `start` of node i of the decoder at i, its
@@ -8218,9 +8338,16 @@ typedef struct syn__small_value {
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
+  int row;                /* the value whose memory it has, found by syn__lower_rows */
   int whole, part;        /* a slice of the row of value `whole`, `part` bytes into it; -1: none */
   int32_t region, offset; /* found by syn__small_offsets */
 } syn__small_value;
+
+/* A table of positions and where it was written, 0: not yet. */
+typedef struct syn__small_table {
+  const float *x;
+  int32_t place;
+} syn__small_table;
 
 typedef struct syn__small_build {
   syn_context *c;
@@ -8232,11 +8359,15 @@ typedef struct syn__small_build {
   int *of;            /* [values of the graph] the number of its small value */
   int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
   int32_t tokenizer[2]; /* places, 0: none */
-  int32_t table;        /* the last table of positions, which others of the same numbers share */
+  syn__array tables;    /* syn__small_table: those of `pos` so far */
   int task, program, segment;
   int32_t format; /* of matrices */
   int32_t widest, heads;
 } syn__small_build;
+
+/* Words of the data, and of a row of RAM, at most: places and offsets are int32. */
+#define SYN__SMALL_WORDS ((size_t)INT32_MAX / 8)
+#define SYN__SMALL_ROW_MOST (1 << 24)
 
 static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
   return (syn__small_value *)l->values.items + v;
@@ -8248,6 +8379,11 @@ static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
 static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
+  if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: more than %lu bytes of weights and tables, where at "
+              "most %lu were wanted", (unsigned long)(4 * count), (unsigned long)(4 * SYN__SMALL_WORDS));
+    return NULL;
+  }
   if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
     return NULL;
   l->data.count = count + words;
@@ -8377,6 +8513,11 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
 }
 static int syn__lower_new(syn__small_build *l, int width) {
+  if (width > SYN__SMALL_ROW_MOST / 4) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %d numbers, wanted at most %d", width,
+              SYN__SMALL_ROW_MOST / 4);
+    return -1;
+  }
   return syn__lower_value(l, 4 * (int32_t)width, 0);
 }
 /* A row that stays from one row to the next; 0 before the first. */
@@ -8453,35 +8594,37 @@ static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int ac
   syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
   return a[0];
 }
-/* y = factor x + the row of its place in the table [N,d], whose numbers become int16. */
-static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor) {
+/* Writes a table [N,d] of positions, whose numbers become int16; returns its place, 0: failed. */
+static int32_t syn__lower_positions(syn__small_build *l, const float *table, int d) {
   size_t i, count = (size_t)d * (size_t)l->config->max_len;
-  syn__small_bits scale, f;
+  float scale = 1e-30f; /* not 0: it divides */
+  int32_t place;
+  char *to = (char *)syn__lower_data(l, sizeof scale + count * sizeof(int16_t), &place);
+  if (!to) return 0;
+  for (i = 0; i < count; i++) scale = fabsf(table[i]) > scale ? fabsf(table[i]) : scale;
+  scale = scale / 32767.0f;
+  memcpy(to, &scale, sizeof scale);
+  for (i = 0; i < count; i++) {
+    int16_t q = (int16_t)syn__small_round(table[i] / scale);
+    memcpy(to + sizeof scale + i * sizeof q, &q, sizeof q);
+  }
+  return place;
+}
+/* y = factor x + the row of its place in the table [N,d]. *place: where that was written, 0: not
+   yet; it is written once. */
+static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor,
+                             int32_t *place) {
+  syn__small_bits f;
   int32_t a[5];
-  char *to;
   f.f = factor;
-  scale.f = 1e-30f; /* not 0: it divides */
-  for (i = 0; i < count; i++) scale.f = fabsf(table[i]) > scale.f ? fabsf(table[i]) : scale.f;
-  scale.f = scale.f / 32767.0f;
   a[1] = syn__lower_read(l, x);
   a[0] = syn__lower_new(l, d);
   a[2] = d;
   a[3] = f.i;
-  to = (char *)syn__lower_data(l, sizeof scale.f + count * sizeof(int16_t), &a[4]);
-  if (!to || a[0] < 0) return -1;
+  if (!*place) *place = syn__lower_positions(l, table, d);
+  a[4] = *place;
+  if (!a[4] || a[0] < 0) return -1;
   syn__lower_at(l, a[0])->alias = a[1];
-  memcpy(to, &scale.f, sizeof scale.f);
-  for (i = 0; i < count; i++) {
-    int16_t q = (int16_t)syn__small_round(table[i] / scale.f);
-    memcpy(to + sizeof scale.f + i * sizeof q, &q, sizeof q);
-  }
-  count = l->data.count - (size_t)a[4]; /* words */
-  to = (char *)((int32_t *)l->data.items + l->table);
-  if (l->table && !memcmp(to, (int32_t *)l->data.items + a[4], count * 4)) {
-    l->data.count -= count;
-    a[4] = l->table;
-  }
-  l->table = a[4];
   syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
   return a[0];
 }
@@ -10131,9 +10274,15 @@ static const syn_kind syn__kind_pos = {
 
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
+  const syn__small_table table = {own->table, 0};
+  size_t i;
   if (own->step >= 0 || own->places < l->config->max_len)
     return syn__lower_refuse(l, n, "the table");
-  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale);
+  for (i = 0; i < l->tables.count; i++) /* nodes of one width share a table, see syn__pos_table */
+    if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
+  if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,
+                           &((syn__small_table *)l->tables.items)[i].place);
 }
 
 #endif /* !SYN_SMALL */
@@ -10217,7 +10366,8 @@ static const syn_kind syn__kind_learn_pos = {
 
 static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f);
+  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f,
+                           &l->matrix[n->param[0]]);
 }
 
 /* ==============================================================================================
@@ -15501,11 +15651,12 @@ static syn_layer *syn__parse(syn_build *b) {
 
 /* Variable substitution: the text with every $NAME replaced by its number, so that a model file
    alone says what the network is. A $NAME in a comment may have no number and stays. 17 digits give
-   every double back exactly. Returns the bytes up to `end`; with `out` null it only counts them. */
-static size_t syn__replace_names(syn_build *b, const char *text, const char *end, char *out) {
+   every double back exactly. Returns the bytes; with `out` null it only counts them. moved [bytes
+   of the text], or null: where the character at a byte begins in the result. */
+static size_t syn__replace_names(syn_build *b, const char *text, char *out, int *moved) {
   size_t used = 0, size;
   char number[40];
-  for (b->at = text; b->at < end; used += size) { /* a byte, or a $NAME, at a time */
+  for (b->at = text; *b->at; used += size) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
     if (var && !SYN__MESSAGES) {
@@ -15514,21 +15665,26 @@ static size_t syn__replace_names(syn_build *b, const char *text, const char *end
     }
     if (!var) b->at = from + 1;
     size = var ? syn__number_write(number, sizeof number, 17, var->value) : 1;
+    if (moved) moved[from - text] = (int)used;
     if (out) memcpy(out + used, var ? number : from, size);
   }
   return used;
 }
-/* The same as a copy in the arena. Nodes of the side get their places in the copy. */
+/* The same as a copy in the arena. Nodes of the side get their places in the copy, which count from
+   behind its byte order mark. */
 static char *syn__text_replaced(syn_build *b, const char *side, const char *text) {
-  const char *from = text + syn__bom_size(text, strlen(text)), *end = text + strlen(text);
-  size_t size = syn__replace_names(b, text, end, NULL), i;
+  const size_t mark = syn__bom_size(text, strlen(text));
+  size_t size = syn__replace_names(b, text, NULL, NULL), i;
   char *out = NULL;
+  int *moved = NULL;
   if (!syn__text_too_long(b, size)) out = (char *)syn__arena_get(&b->g->arena, size + 1, 1);
-  if (out) syn__replace_names(b, text, end, out);
-  for (i = 0; out && b->config->n_vars && i < b->g->n_nodes; i++) {
+  if (out && b->config->n_vars)
+    moved = (int *)syn__arena_get(&b->tree, strlen(text) + 1, sizeof *moved);
+  if (out) syn__replace_names(b, text, out, moved);
+  for (i = 0; moved && i < b->g->n_nodes; i++) {
     syn_node *n = b->g->nodes[i];
     if (n->place > 0 && !strncmp(n->path, side, strlen(side)))
-      n->place = (int)syn__replace_names(b, from, from + n->place, NULL);
+      n->place = moved[mark + (size_t)n->place] - (int)mark;
   }
   return out;
 }
@@ -15864,7 +16020,7 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
     b->tree = tree;
     g->n_nodes = nodes;
     g->n_values = values;
-    g->n_params = params;
+    syn__params_cut(g, params);
     b->feedback_width = fed;
     x = syn__build_embedding(b, "tgt.embed", m->config.tgt_vocab);
     if (x >= 0) x = syn_build_chain(b, chain, x);
@@ -16367,7 +16523,7 @@ struct syn_run {
   float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
-  syn__item *items;      /* of the plan; null once the buffers have their places */
+  syn__item *items, **lists; /* of the plan, see syn__place; null once the buffers have places */
   float *start;          /* of a decoder: syn__decode_state.start */
   syn__loss_buffers loss;
 };
@@ -16425,6 +16581,9 @@ static size_t syn__run_pack(const syn_run *r) {
   return r->mode == SYN__INFER && r->m->g.pack < any ? r->m->g.pack : any;
 }
 
+/* Times of a plan: 0 to 2n. */
+static size_t syn__run_times(const syn_model *m) { return 2 * m->g.n_nodes + 1; }
+
 /* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
    not meet, so it needs all of them together. In training and in decoders the head does not
    run, and its value (the logits of all rows) is left out of `shown`. */
@@ -16432,7 +16591,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g; /* a shallow copy: the arrays are the model's */
   syn_tape *t = &r->tape;
   syn__items l = {&shown, r->mode, &r->cap, r->items, 0};
-  size_t i;
+  size_t i, floats = 0;
   float *base;
   if (r->mode == SYN__TRAIN || r->mode == SYN__INFER)
     shown.n_nodes = (size_t)r->m->head, shown.n_values--;
@@ -16457,7 +16616,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__item_caches(&l, r->cache, &r->start);
   syn__item_recurrent(&l);
   r->n_items = l.count;
-  base = syn__layout_floats(k, 1, l.items ? syn__place(&l) : 0);
+  if (l.items) floats = syn__place(l.items, l.count, r->lists, syn__run_times(r->m));
+  base = syn__layout_floats(k, 1, floats);
   for (i = 0; i < l.count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
@@ -16469,7 +16629,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
 static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
-   caller frees `items`, which are counted first. c may differ from the model's context:
+   caller calls syn__run_measured behind it; items are counted first. c may differ from the model's context:
    several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits, const syn__capacity *cache) {
@@ -16490,8 +16650,13 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
   r->tape.threads = c->options.threads;
   syn__layout_run(r, &none_yet);
   r->items = (syn__item *)syn__alloc(c, r->n_items, sizeof(syn__item));
-  if (r->items) syn__layout_run(r, &k);
+  r->lists = (syn__item **)syn__alloc(c, 2 * syn__run_times(m), sizeof *r->lists);
+  if (r->items && r->lists) syn__layout_run(r, &k);
   return k.used;
+}
+static void syn__run_measured(syn_context *c, const syn_run *r) {
+  syn__free(c, r->items);
+  syn__free(c, r->lists);
 }
 
 /* Bytes of the block of such a run. */
@@ -16499,7 +16664,7 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits, const syn__capacity *cache) {
   syn_run r;
   size_t bytes = syn__run_measure(&r, c, m, mode, limits, cache);
-  syn__free(c, r.items);
+  syn__run_measured(c, &r);
   return bytes;
 }
 
@@ -16520,6 +16685,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
     r->items = NULL;
+    r->lists = NULL;
     for (i = 0; i < m->g.n_values; i++) syn__tensor_begin(&r->tape, (int)i);
     for (i = 0; i < m->g.n_params; i++) {
       const syn_param *p = &m->g.params[i];
@@ -16527,7 +16693,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
       if (mode == SYN__KEEP && p->trained) r->tape.dweights[i] = r->dweights + p->offset;
     }
   }
-  syn__free(c, measured.items);
+  syn__run_measured(c, &measured);
   return r;
 }
 
@@ -16963,11 +17129,29 @@ static double syn__loss(syn_run *r, float eps, float scale) {
 
 /* -- a network as text -- */
 
+/* The order of nodes by path; those of one path in the order they run. */
+static int syn__order_path(const void *owner, int a, int b) {
+  syn_node *const *nodes = ((const syn__graph *)owner)->nodes;
+  int order = strcmp(nodes[a]->path, nodes[b]->path);
+  return order ? order : a - b;
+}
+/* again [nodes]: for each node, how many before it have the same path. Null: no memory. */
+static int *syn__paths_again(syn_context *c, const syn__graph *g) {
+  int *sorted = syn__sorted(c, g, g->n_nodes, syn__order_path);
+  int *again = sorted ? (int *)syn__alloc(c, g->n_nodes, sizeof *again) : NULL;
+  size_t i;
+  for (i = 1; again && i < g->n_nodes; i++)
+    if (!strcmp(g->nodes[sorted[i - 1]]->path, g->nodes[sorted[i]]->path))
+      again[sorted[i]] = again[sorted[i - 1]] + 1;
+  syn__free(c, sorted);
+  return again;
+}
+
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
-static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_out *w) {
+static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
+                               syn__text_out *w) {
   const syn__value *v = m->g.values;
-  int i, k, again = 0; /* again: nodes before this one with the same path */
-  for (i = 0; i < n->id; i++) again += !strcmp(m->g.nodes[i]->path, n->path);
+  int i, k;
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
@@ -16988,10 +17172,12 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
   syn_model *m = syn__model_shell(c, config);
   syn__text_out w = syn__text_begin(out, capacity);
+  int *again = m ? syn__paths_again(c, &m->g) : NULL;
   size_t i;
-  if (!m) return 0;
-  syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
-  for (i = 0; i < m->g.n_nodes; i++) syn__describe_node(m, m->g.nodes[i], &w);
+  if (again) syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
+  for (i = 0; again && i < m->g.n_nodes; i++)
+    syn__describe_node(m, m->g.nodes[i], again[i], &w);
+  syn__free(c, again);
   syn_model_free(m);
   return w.used;
 }
@@ -24413,14 +24599,6 @@ static int syn__lower_node(syn__small_build *l, const syn_node *n) {
 
 /* -- places of values in RAM -- */
 
-/* 1: values v and w need memory of a region at the same time. */
-static int syn__lower_meet(const syn__small_value *v, const syn__small_value *w) {
-  if (v->region != w->region) return 0;
-  if (v->region == SYN__SMALL_ROW)
-    return v->program == w->program && v->from <= w->to && w->from <= v->to;
-  if (v->region != SYN__SMALL_ENCODER) return 1;
-  return (w->kept || v->segment <= w->last) && (v->kept || w->segment <= v->last);
-}
 static int syn__lower_region(const syn__small_value *v) {
   if (v->state) return SYN__SMALL_STATE;
   if (v->program == SYN__SMALL_ENCODE)
@@ -24428,32 +24606,75 @@ static int syn__lower_region(const syn__small_value *v) {
   if (!v->cache) return SYN__SMALL_ROW;
   return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
 }
-/* First fit, in the order in which values are written. A value takes the row of its alias where
+/* Times of all values: more than any program has words, or the encoder segments. */
+static int syn__lower_times(const syn__small_build *l) {
+  size_t most = 0;
+  int p;
+  for (p = 0; p < 3; p++) most = l->code[p].count > most ? l->code[p].count : most;
+  return (int)most + 1;
+}
+/* The regions of all values, and whose memory they have. A value takes the row of its alias where
    that is read for the last time by its own instruction. */
-static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
+static void syn__lower_rows(const syn__small_build *l) {
   syn__small_value *v = (syn__small_value *)l->values.items, *w;
-  int i, k, count = (int)l->values.count;
+  int i, count = (int)l->values.count;
   for (i = 0; i < count; i++) {
     v[i].region = syn__lower_region(&v[i]);
+    v[i].row = i;
     if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
   }
   for (i = 0; i < count; i++) {
     w = v[i].alias < 0 ? NULL : &v[v[i].alias];
-    if (w && !w->kept && !w->around && w->program == v[i].program && w->to == v[i].from &&
-        w->bytes == v[i].bytes && (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
-      v[i].region = w->region;
-      v[i].offset = w->offset;
-    } else {
-      for (k = 0; k < i; k++) {
-        if (!syn__lower_meet(&v[i], &v[k]) || v[i].offset >= v[k].offset + v[k].bytes ||
-            v[k].offset >= v[i].offset + v[i].bytes)
-          continue;
-        v[i].offset = v[k].offset + v[k].bytes;
-        k = -1; /* again from the first */
-      }
-    }
-    bytes[v[i].region] = syn__max(bytes[v[i].region], v[i].offset + v[i].bytes);
+    if (!w || w->kept || w->around || w->program != v[i].program || w->to != v[i].from ||
+        w->bytes != v[i].bytes || (w->region != v[i].region && v[i].region != SYN__SMALL_ROW))
+      continue;
+    v[i].region = w->region;
+    v[i].row = w->row;
   }
+}
+/* Places of one region, of rows in one program: found by syn__place, with the memory of items and
+   lists as there. Rows that every instruction of a program overwrites are needed from their maker
+   to their last reader; those of the encoder from segment to segment; others all the time. */
+static int32_t syn__lower_places_of(const syn__small_build *l, int region, int program,
+                                    syn__item *items, syn__item **lists) {
+  syn__small_value *v = (syn__small_value *)l->values.items;
+  int i, from, to, count = (int)l->values.count, last = syn__lower_times(l) - 1;
+  size_t bytes;
+  for (i = 0; i < count; i++) {
+    items[i].size = 0;
+    if (v[i].region != region || (region == SYN__SMALL_ROW && v[i].program != program)) continue;
+    from = region == SYN__SMALL_ROW ? v[i].from : region == SYN__SMALL_ENCODER ? v[i].segment : 0;
+    to = region == SYN__SMALL_ROW ? v[i].to : region == SYN__SMALL_ENCODER ? v[i].last : 0;
+    if (region == SYN__SMALL_ENCODER && v[i].kept) to = last;
+    if (v[i].row == i) {
+      items[i].from = from;
+      items[i].to = to;
+      items[i].size = (size_t)v[i].bytes;
+    } else items[v[i].row].to = syn__max(items[v[i].row].to, to);
+  }
+  bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
+  if (bytes > SYN__SMALL_ROW_MOST) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: all values of a token together have %lu bytes, "
+              "wanted at most %d", (unsigned long)bytes, SYN__SMALL_ROW_MOST);
+    return 0;
+  }
+  for (i = 0; i < count; i++)
+    if (v[i].region == region && (region != SYN__SMALL_ROW || v[i].program == program))
+      v[i].offset = (int32_t)items[v[i].row].at;
+  return (int32_t)bytes;
+}
+/* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
+static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
+  syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
+  syn__item **lists = (syn__item **)syn__alloc(l->c, 2 * (size_t)syn__lower_times(l), sizeof *lists);
+  int region, program;
+  syn__lower_rows(l);
+  for (region = 0; region < SYN__SMALL_REGIONS && items && lists; region++)
+    for (program = 0; program < (region == SYN__SMALL_ROW ? 3 : 1); program++)
+      bytes[region] = syn__max(bytes[region],
+                               syn__lower_places_of(l, region, program, items, lists));
+  syn__free(l->c, items);
+  syn__free(l->c, lists);
 }
 /* Numbers of values become operands, places of the data become places of the array. */
 static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words,
@@ -24538,11 +24759,10 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
     syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
     code += l->code[p].count;
   }
-  *words = at + code + l->data.count;
-  if (l->c->status != SYN_OK || *words > INT32_MAX / 4) return NULL;
-  w = (int32_t *)syn__alloc(l->c, *words, sizeof *w);
+  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
+  if (l->c->status == SYN_OK) syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
+  w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
   if (!w) return NULL;
-  syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
   head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
   head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
@@ -24639,6 +24859,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
   syn__free(c, l.data.items);
   syn__free(c, l.values.items);
+  syn__free(c, l.tables.items);
   syn__free(c, l.of);
   syn__free(c, l.matrix);
   return w;
