@@ -2738,19 +2738,21 @@ void syn_context_clear(syn_context *c) {
 /* Records a failure, unless an earlier one is still there, and returns it: the first error is the
    cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
    is cut where the message ends, so a name from a file can be long, and it stays one line even
-   where it shows a word of somebody's file: control characters become question marks. */
+   where it shows a word of somebody's file: control characters become question marks. It is
+   written beside the message, since an argument may lie in that. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
+  char text[sizeof c->message], *at;
   va_list args;
-  char *at;
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
-  syn__vsnprintf(c->message, sizeof c->message, format, args);
+  syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (at = c->message; *at; at++)
+  for (at = text; *at; at++)
     if ((unsigned char)*at < 32 || *at == 127) *at = '?';
+  memcpy(c->message, text, (size_t)(at - text) + 1);
   return status;
 }
 /* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
@@ -2852,6 +2854,11 @@ static void syn__free(syn_context *c, void *at) {
   if (!at) return;
   memcpy(&block, (char *)at - sizeof(void *), sizeof block);
   c->options.release(c->options.user, block);
+}
+
+/* 1: `at` points into the `bytes` bytes at `block`. */
+static int syn__lies_in(const void *at, const void *block, size_t bytes) {
+  return block && (uintptr_t)at - (uintptr_t)block < bytes;
 }
 
 /* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
@@ -6293,12 +6300,14 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
    above the limit are reduced without an error: this changes no bit of a result. The name of the
    isa is not copied; only this function reads it. */
 syn_status syn_context_init(syn_context *c, const syn_options *options) {
-  syn_options *o;
+  syn_options *o, given; /* a copy, since `options` may be those of c */
   int i;
   if (!c) return SYN_E_VALUE;
+  memset(&given, 0, sizeof given);
+  if (options) given = *options;
   memset(c, 0, sizeof *c);
   o = &c->options;
-  if (options) *o = *options;
+  *o = given;
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
 #ifndef _OPENMP
   if (!o->parallel) o->threads = 1;
@@ -6663,10 +6672,13 @@ static size_t syn__param_place(const syn__graph *g, const char *name) {
   }
   return low;
 }
+/* Its number, -1: none; `place` as above. */
+static int syn__param_at(const syn__graph *g, size_t place, const char *name) {
+  int i = g->by_name && place < g->n_params ? g->by_name[place] : -1;
+  return i < 0 || strcmp(g->params[i].name, name) ? -1 : i;
+}
 static int syn__param_find(const syn__graph *g, const char *name) {
-  size_t at = syn__param_place(g, name);
-  if (!g->by_name || at == g->n_params || strcmp(g->params[g->by_name[at]].name, name)) return -1;
-  return g->by_name[at];
+  return syn__param_at(g, syn__param_place(g, name), name);
 }
 /* Removes all parameters from number `count` on. */
 static void syn__params_cut(syn__graph *g, size_t count) {
@@ -6681,8 +6693,8 @@ static void syn__params_cut(syn__graph *g, size_t count) {
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
-  int old = syn__param_find(g, name);
   size_t place = syn__param_place(g, name);
+  int old = syn__param_at(g, place, name);
   double numbers = rank >= 1 && rank <= SYN_MAX_RANK; /* in double, so that it cannot overflow */
   syn_param *p = old < 0 ? NULL : &g->params[old];
   int i;
@@ -7702,19 +7714,23 @@ static void syn__item_add(syn__items *l, int from, int to, size_t size, float **
    between a buffer and the one before it in memory. The last buffer, of no size, stands at the end
    of all memory. */
 
-enum { SYN__PLACE_BITS = 8 * sizeof(size_t) };
+typedef struct syn__item_tree {
+  syn__item *root;
+  int bits; /* of a place */
+} syn__item_tree;
 
 /* The nodes from the root to one of them. */
 typedef struct syn__item_path {
-  syn__item *node[SYN__PLACE_BITS + 1];
+  syn__item *node[8 * sizeof(size_t) + 1];
   int depth;
 } syn__item_path;
 
 /* The link to the buffer at that place, null where it would stand; the path of the nodes above. */
-static syn__item **syn__item_link(syn__item **link, size_t at, syn__item_path *path) {
+static syn__item **syn__item_link(syn__item_tree *t, size_t at, syn__item_path *path) {
+  syn__item **link = &t->root;
   for (path->depth = 0; *link && (*link)->at != at;) {
     path->node[path->depth++] = *link;
-    link = &(*link)->child[at >> (SYN__PLACE_BITS - path->depth) & 1];
+    link = &(*link)->child[at >> (t->bits - path->depth) & 1];
   }
   return link;
 }
@@ -7728,9 +7744,9 @@ static void syn__item_refresh(const syn__item_path *path) {
       if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
   }
 }
-static void syn__item_set_gap(syn__item **root, syn__item *item, size_t gap) {
+static void syn__item_set_gap(syn__item_tree *t, syn__item *item, size_t gap) {
   syn__item_path path;
-  syn__item_link(root, item->at, &path);
+  syn__item_link(t, item->at, &path);
   path.node[path.depth++] = item;
   item->gap = gap;
   syn__item_refresh(&path);
@@ -7746,8 +7762,8 @@ static syn__item *syn__item_fit(syn__item *n, size_t size) {
   return best;
 }
 /* Gives the buffer the front of the first gap that is large enough; 0: there is none. */
-static int syn__item_put(syn__item **root, syn__item *item) {
-  syn__item *behind = syn__item_fit(*root, item->size);
+static int syn__item_put(syn__item_tree *t, syn__item *item) {
+  syn__item *behind = syn__item_fit(t->root, item->size);
   syn__item_path path;
   if (!behind) return 0;
   item->at = behind->at - behind->gap;
@@ -7757,14 +7773,14 @@ static int syn__item_put(syn__item **root, syn__item *item) {
   item->next = behind;
   behind->before = item;
   if (item->before) item->before->next = item;
-  syn__item_set_gap(root, behind, behind->gap - item->size);
-  *syn__item_link(root, item->at, &path) = item;
+  syn__item_set_gap(t, behind, behind->gap - item->size);
+  *syn__item_link(t, item->at, &path) = item;
   return 1;
 }
 /* Removes a buffer: a leaf below it, if there is one, takes its place in the tree. */
-static void syn__item_remove(syn__item **root, syn__item *item) {
+static void syn__item_remove(syn__item_tree *t, syn__item *item) {
   syn__item_path path;
-  syn__item **link = syn__item_link(root, item->at, &path), **end = link, *leaf;
+  syn__item **link = syn__item_link(t, item->at, &path), **end = link, *leaf;
   int depth = path.depth;
   while ((*end)->child[0] || (*end)->child[1]) {
     path.node[path.depth++] = *end;
@@ -7779,35 +7795,46 @@ static void syn__item_remove(syn__item **root, syn__item *item) {
   syn__item_refresh(&path);
   if (item->before) item->before->next = item->next;
   item->next->before = item->before;
-  syn__item_set_gap(root, item->next, item->next->gap + item->gap + item->size);
+  syn__item_set_gap(t, item->next, item->next->gap + item->gap + item->size);
 }
 
-/* First fit, in the order of `from`, and of the list where that is equal: those that ended are
-   removed, and a new one takes the first gap that is large enough. lists [2, times]: workspace.
+/* lists [2, times]: the items by `from`, in their order, and by `to`. Items without size are left
+   out, since they take no room anywhere. Returns the sum of all sizes. */
+static size_t syn__place_lists(syn__item *items, size_t count, syn__item **lists, size_t times) {
+  size_t sum = 0;
+  memset(lists, 0, 2 * times * sizeof *lists);
+  while (count-- > 0) {
+    syn__item *item = &items[count];
+    syn__item **ends = lists + times + syn__max(item->from, item->to);
+    item->at = 0;
+    if (!item->size) continue;
+    sum = syn__add_size(sum, item->size);
+    item->next = lists[item->from];
+    lists[item->from] = item;
+    item->ends = *ends;
+    *ends = item;
+  }
+  return sum;
+}
+
+/* First fit, in the order of `from`, and of the items where that is equal: those that ended are
+   removed, and a new one takes the first gap that is large enough. lists: workspace, see above.
    Returns the floats needed, SIZE_MAX when that is too much. Only sizes and times are known here,
    so a plan without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size_t times) {
-  syn__item end, *root = &end, *item, *next, **ends = lists + times;
-  size_t i, peak = 0;
+  syn__item end, *item, *next;
+  syn__item_tree t = {&end, 0};
+  size_t sum = syn__place_lists(items, count, lists, times), i, peak = 0;
   memset(&end, 0, sizeof end);
-  end.at = end.gap = end.most = SIZE_MAX / 16;
-  memset(lists, 0, 2 * times * sizeof *lists);
-  for (i = count; i-- > 0;) {
-    item = &items[i];
-    item->at = 0; /* of one without size: it takes no room anywhere */
-    if (!item->size) continue;
-    item->next = lists[item->from];
-    lists[item->from] = item;
-    item->ends = ends[syn__max(item->from, item->to)];
-    ends[syn__max(item->from, item->to)] = item;
-  }
+  end.at = end.gap = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
+  while (end.at >> t.bits) t.bits++;
   for (i = 0; i < times; i++) {
     for (item = lists[i]; item; item = next) {
       next = item->next;
-      if (!syn__item_put(&root, item)) return SIZE_MAX;
+      if (!syn__item_put(&t, item)) return SIZE_MAX;
       if (item->at + item->size > peak) peak = item->at + item->size;
     }
-    for (item = ends[i]; item; item = item->ends) syn__item_remove(&root, item);
+    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&t, item);
   }
   return peak;
 }
@@ -14917,6 +14944,9 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   long wanted = syn_small_ram(model, size, config);
   if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
     wanted = SYN_SMALL_E_RAM;
+  if (wanted >= 0 && (uintptr_t)ram < (uintptr_t)model + size && /* it would be overwritten */
+      (uintptr_t)model < (uintptr_t)ram + (size_t)wanted)
+    wanted = SYN_SMALL_E_RAM;
   if (error) *error = wanted < 0 ? (int)wanted : 0;
   if (wanted < 0) return NULL;
   memset(ram, 0, (size_t)wanted);
@@ -16462,7 +16492,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
     if (syn__init_fits(m, from, p, q, same)) {
-      memcpy(p->x, q->x, p->size * sizeof(float));
+      memmove(p->x, q->x, p->size * sizeof(float)); /* both may be one model */
       copied++;
     } else if (report) report(user, p, q);
   }
@@ -16489,6 +16519,15 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
   k->used = syn__add_size(at, (bytes + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN);
   return k->base ? k->base + at : NULL;
+}
+
+/* Bytes of a plan at most: what saturated is above. */
+#define SYN__PLAN_MOST (SIZE_MAX / 2)
+/* Returns the bytes; 0 (recorded): too many. */
+static size_t syn__plan_fits(syn_context *c, const char *what, size_t bytes) {
+  if (bytes <= SYN__PLAN_MOST) return bytes;
+  return !syn__fail(c, SYN_E_MEMORY, "%s of this network needs more than %lu bytes, the most that "
+                    "can be planned", what, (unsigned long)SYN__PLAN_MOST);
 }
 
 /* Arrays [rows, width]; floats: null where the width is 0. */
@@ -16652,7 +16691,11 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
   r->items = (syn__item *)syn__alloc(c, r->n_items, sizeof(syn__item));
   r->lists = (syn__item **)syn__alloc(c, 2 * syn__run_times(m), sizeof *r->lists);
   if (r->items && r->lists) syn__layout_run(r, &k);
-  return k.used;
+  if (k.used <= SYN__PLAN_MOST) return k.used;
+  return !syn__fail(c, SYN_E_MEMORY, "a run of %lu source rows and %lu target rows, sentences of at "
+                    "most %lu tokens, needs more than %lu bytes, the most that can be planned",
+                    (unsigned long)r->cap.rows[SYN_SRC], (unsigned long)r->cap.rows[SYN_TGT],
+                    (unsigned long)r->cap.longest, (unsigned long)SYN__PLAN_MOST);
 }
 static void syn__run_measured(syn_context *c, const syn_run *r) {
   syn__free(c, r->items);
@@ -18523,6 +18566,25 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
 }
 
 /* Tokens are checked when a batch is bound, where the vocabulary is known. */
+/* Room for `more` tokens behind those of all rows. The array may move: what *row points to in it
+   moves along. */
+static syn_status syn__data_room(syn_data *d, size_t more, const int **row, const int **other) {
+  const int **rows[2], *old = d->tokens;
+  size_t at[2] = {0, 0};
+  int inside[2], i;
+  rows[0] = row;
+  rows[1] = other;
+  for (i = 0; i < 2; i++) {
+    inside[i] = syn__lies_in(*rows[i], old, d->cap_tokens * sizeof *old);
+    if (inside[i]) at[i] = (size_t)(*rows[i] - old);
+  }
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, syn__add_size(d->n_tokens, more), sizeof(int)))
+    return SYN_E_MEMORY;
+  for (i = 0; i < 2; i++)
+    if (inside[i]) *rows[i] = d->tokens + at[i];
+  return SYN_OK;
+}
+
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   if (!d) return SYN_E_VALUE;
   if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
@@ -18531,9 +18593,7 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, d->n_tokens + (size_t)n_src + (size_t)n_tgt,
-                sizeof(int)))
-    return SYN_E_MEMORY;
+  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
   return syn__data_commit(d, n_src, n_tgt);
@@ -18641,13 +18701,16 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
-  size_t at, rows, used;
+  size_t at, rows, used, most = count < (size_t)window ? count : (size_t)window;
   if (!d) return SYN_E_VALUE;
   rows = d->count;
   used = d->n_tokens;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
   if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
+  if (syn__data_room(d, syn__add_size(syn__mul_size(count / (size_t)stride + 1, most), 1), &tokens,
+                     &tokens))
+    return SYN_E_MEMORY;
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
@@ -19090,7 +19153,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
 static size_t syn__trainer_bytes(syn_trainer *t) {
   syn__layout k = {NULL, 0};
   syn__layout_trainer(t, &k);
-  return k.used;
+  return syn__plan_fits(t->c, "training", k.used);
 }
 
 /* -- the trainer -- */
@@ -19203,8 +19266,10 @@ static void syn__train_target(const syn_trainer *t) {
 static syn_status syn__trainer_memory(syn_trainer *t) {
   syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
   syn__layout k = {NULL, 0};
+  size_t bytes;
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
-  t->block = (char *)syn__alloc(t->c, 1, syn__trainer_bytes(t));
+  bytes = syn__trainer_bytes(t);
+  if (bytes) t->block = (char *)syn__alloc(t->c, 1, bytes);
   if (!t->run || !t->block) return t->c->status;
   k.base = t->block;
   syn__layout_trainer(t, &k);
@@ -19873,9 +19938,9 @@ static void syn__cache_sizes(syn_decoder *d) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   d->decode.length = d->limit;
   d->decode.slots = d->config.beam;
-  d->cache.kept[SYN_TGT] = rows * limit;
-  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len;
-  d->cache.blocks[SYN_TGT] = rows * ((limit + SYN__KEYS - 1) / SYN__KEYS);
+  d->cache.kept[SYN_TGT] = syn__mul_size(rows, limit);
+  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len; /* within an int */
+  d->cache.blocks[SYN_TGT] = syn__mul_size(rows, (limit + SYN__KEYS - 1) / SYN__KEYS);
   d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
 }
 
@@ -20084,7 +20149,7 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
   d->limits.tgt_rows = d->step_rows;
   syn__cache_sizes(d);
   syn__layout_decoder(d, &k);
-  return k.used;
+  return syn__plan_fits(c, "decoding", k.used);
 }
 
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
@@ -20577,6 +20642,20 @@ static void syn__decode_advance(syn_decoder *d) {
 
 /* -- the loop -- */
 
+/* Refuses what the decoder keeps a pointer to in its own outputs, which a run overwrites. */
+static syn_status syn__decode_kept(const syn_decoder *d) {
+  const struct {
+    const char *name;
+    const void *at;
+  } kept[] = {{"banned", d->banned}, {"allowed", d->allowed}, {"seeds", d->seeds}};
+  size_t outs = (size_t)d->config.sentences * (size_t)d->config.best, i;
+  for (i = 0; i < SYN__COUNT(kept); i++)
+    if (syn__lies_in(kept[i].at, d->out_tokens, outs * (size_t)d->limit * sizeof(int)))
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: `%s` lies in the outputs of this decoder, "
+                       "which the run overwrites: give it a copy", kept[i].name);
+  return SYN_OK;
+}
+
 /* Checks prompts and banned sequences. Sets *length to that of the prompts with begin, 1 where
    none is given. All have the same, because all rows of a step stand at one place. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
@@ -20600,6 +20679,7 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *len
                          "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
                          v - 1);
   }
+  if (syn__decode_kept(d)) return SYN_E_VALUE;
   for (i = 0; banned && (banned[i] || (i && banned[i - 1])); i++) /* two zeros end the last one */
     if (banned[i] < 0 || banned[i] >= v)
       return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
@@ -20791,7 +20871,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   t.m = m;
   if (!syn__train_resolve(&t, train)) {
     const syn_limits limits = syn__train_limits(t.config.batch_tokens, t.config.length);
-    plan->weights = syn__mul_size(m->floats, sizeof(float));
+    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->floats, sizeof(float)));
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
@@ -22556,7 +22636,10 @@ static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t c
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
   syn_status status = syn__floats_check(c, e, count);
   size_t i;
-  for (i = 0; out && i < count; i++) {
+  if (!status && out && out != e->data && syn__lies_in(e->data, out, count * sizeof *out))
+    return syn__fail(c, SYN_E_VALUE, "tensor \"%.100s\": its data lie in the array of %lu floats "
+                     "that it is to be copied to", e->name, (unsigned long)count);
+  for (i = out ? count : 0; i-- > 0;) { /* from the last: `out` may be where the data are */
     uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
     memcpy(out + i, &bits, 4);
   }
