@@ -8407,8 +8407,9 @@ static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) 
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
   if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: more than %lu bytes of weights and tables, where at "
-              "most %lu were wanted", (unsigned long)(4 * count), (unsigned long)(4 * SYN__SMALL_WORDS));
+    syn__fail(l->c, SYN_E_VALUE, "small model: %lu bytes of weights and tables, then %lu, wanted "
+              "at most %lu", (unsigned long)(4 * count), (unsigned long)(4 * words),
+              (unsigned long)(4 * SYN__SMALL_WORDS));
     return NULL;
   }
   if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
@@ -16668,8 +16669,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
 static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
-   caller calls syn__run_measured behind it; items are counted first. c may differ from the model's context:
-   several threads can each run one model with a context of their own. */
+   caller calls syn__run_measured behind it; items are counted first. c may differ from the
+   model's context: several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits, const syn__capacity *cache) {
   static const syn_limits none = {0, 0, 0, 0, 0};
@@ -16692,8 +16693,8 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
   r->lists = (syn__item **)syn__alloc(c, 2 * syn__run_times(m), sizeof *r->lists);
   if (r->items && r->lists) syn__layout_run(r, &k);
   if (k.used <= SYN__PLAN_MOST) return k.used;
-  return !syn__fail(c, SYN_E_MEMORY, "a run of %lu source rows and %lu target rows, sentences of at "
-                    "most %lu tokens, needs more than %lu bytes, the most that can be planned",
+  return !syn__fail(c, SYN_E_MEMORY, "a run of %lu source rows and %lu target rows, sentences of "
+                    "at most %lu tokens, needs more than %lu bytes, the most that can be planned",
                     (unsigned long)r->cap.rows[SYN_SRC], (unsigned long)r->cap.rows[SYN_TGT],
                     (unsigned long)r->cap.longest, (unsigned long)SYN__PLAN_MOST);
 }
@@ -24749,7 +24750,8 @@ static int32_t syn__lower_places_of(const syn__small_build *l, int region, int p
 /* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
 static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
   syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
-  syn__item **lists = (syn__item **)syn__alloc(l->c, 2 * (size_t)syn__lower_times(l), sizeof *lists);
+  size_t times = 2 * (size_t)syn__lower_times(l);
+  syn__item **lists = (syn__item **)syn__alloc(l->c, times, sizeof *lists);
   int region, program;
   syn__lower_rows(l);
   for (region = 0; region < SYN__SMALL_REGIONS && items && lists; region++)
