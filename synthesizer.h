@@ -126,6 +126,12 @@
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
 
+   CALLBACKS    A function of yours that the library calls (report, cancel, a token as it is chosen
+   ...) may make and use other objects, also with the same context, and look at results. What it
+   may not do with the object that called it is told at its type; trainers, decoders, data and
+   models in training then give an error (SYN_E_VALUE), and their _free frees nothing. No check
+   guards a const model, a context, or what alloc, release and parallel do.
+
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
    it. Inside, OpenMP threads split outputs.
@@ -360,7 +366,7 @@ typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2 
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
 typedef struct syn_options {
-  /* 0: malloc. Called only by functions that make something */
+  /* 0: malloc. Called only by functions that make something; must not call the library */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both, and to `parallel` */
@@ -368,7 +374,7 @@ typedef struct syn_options {
   int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. It decides alone how to
-     wait for its threads. 0: OpenMP, if built in */
+     wait for its threads, and calls nothing else of the library. 0: OpenMP, if built in */
   void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
@@ -378,7 +384,8 @@ typedef struct syn_options {
      Training and evaluation call it before every batch: weights and optimizer are those of the last
      whole update, and a further syn_trainer_run goes on as if it had not been cancelled. Decoding
      calls it once a step: outputs end with this step as if max_len were reached; in the middle of a
-     prompt there are none */
+     prompt there are none. It must not use the trainer or decoder, nor change the data or free the
+     model: each is refused with an error */
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
@@ -589,7 +596,8 @@ typedef struct syn_param {
 
 /* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
    another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
-   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. */
+   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It must
+   free neither model. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
                                 int rows);
 
@@ -654,7 +662,8 @@ typedef struct syn_decoder syn_decoder;
    pass, by its thread, for each block of the gradient as soon as the block is finished, then for
    loss and labels; all ranks make the same calls in the same order. It may return before the sum is
    there, since x stays where it is and nobody touches it until the call with x null (n 0), which
-   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. */
+   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. It must
+   not use the trainer, which refuses that with an error. */
 typedef int (*syn_reduce)(void *user, void *x, size_t n, size_t size);
 
 /* How to train. Zeroed, a field means what its comment says. */
@@ -725,7 +734,9 @@ typedef struct syn_corruption {
 } syn_corruption;
 
 /* Called after every update with its loss. `validated`: a validation was due, state->valid is new
-   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_trainer_run. */
+   if there are data for it. It may save, evaluate and decode, also make a step or a validation;
+   but syn_trainer_run of its trainer, adding rows to its data and freeing of trainer, data or model
+   are refused with an error. Nonzero ends this syn_trainer_run. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* What syn_learn chooses: fields that are 0 or "" before. With `steps` nothing is chosen or
@@ -793,9 +804,11 @@ typedef struct syn_decode_config {
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
-   whose output then ends with this token. */
+   whose output then ends with this token. Its decoder must not run, be freed or get other seeds and
+   lists meanwhile: these are refused with an error. Outputs that are complete can be read. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
-/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. */
+/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. The
+   same holds for its decoder; the model must keep its tokenizers. */
 typedef int (*syn_text_callback)(void *user, syn_text piece);
 
 /* -- text -- */
@@ -844,7 +857,8 @@ typedef struct syn_pair {
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. */
+/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. What
+   is being written must stay as it is. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
   void *user; /* passed to write */
@@ -15600,6 +15614,7 @@ struct syn_model {
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
+  int busy;                    /* calls under way that change it */
 };
 
 /* -- layers -- */
@@ -16001,6 +16016,11 @@ static syn_status syn__build_network(syn_model *m, int partial) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
+/* 1, with an error: a callback has called back into what has called it. */
+static int syn__busy(syn_context *c, int busy, const char *message) {
+  return busy && syn__fail(c, SYN_E_VALUE, "%s: a callback called back", message);
+}
+
 /* In messages, by the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
 static const char *const syn__stream_names[] = {"source", "target", "sentence"};
 
@@ -16131,7 +16151,7 @@ static syn_status syn__weights_own(syn_model *m) {
 }
 
 void syn_model_free(syn_model *m) {
-  if (!m) return;
+  if (!m || syn__busy(m->c, m->busy, "model: it is being trained, so it is not freed")) return;
   syn_model_set_tokenizers(m, NULL, NULL); /* frees them */
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
@@ -16408,6 +16428,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
     return -1;
   }
   if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  m->busy++;
   for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
     int rows = syn__init_copy(&k, p, q);
@@ -16416,6 +16437,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   }
   for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
     if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  m->busy--;
   syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
   return copied;
 }
@@ -17804,6 +17826,8 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
+  int busy;                 /* 1: one of its functions is at work */
+  int running;              /* 1: syn_trainer_run is, or has called its report */
 };
 
 /* -- sums of squares -- */
@@ -18404,7 +18428,13 @@ struct syn_data {
   uint64_t epoch_seed;
   long epoch_number;
   syn_corruption corruption; /* count 0: none */
+  int busy;                  /* trainings and evaluations under way: the rows stay */
+  int reading;               /* evaluations among them: so does the layout */
 };
+
+static int syn__data_busy(const syn_data *d) {
+  return syn__busy(d->c, d->busy, "data: they are being trained on or evaluated, so they stay");
+}
 
 #define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
@@ -18416,7 +18446,7 @@ syn_data *syn_data_new(syn_context *c) {
 }
 
 void syn_data_free(syn_data *d) {
-  if (!d) return;
+  if (!d || syn__data_busy(d)) return;
   syn__free(d->c, d->tokens);
   syn__free(d->c, d->rows);
   syn__free(d->c, d->order);
@@ -18443,7 +18473,7 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
 
 /* Tokens are checked when a batch is bound, where the vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__data_busy(d)) return SYN_E_VALUE;
   if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
     return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
                      n_tgt, SYN__DATA_LENGTH);
@@ -18543,7 +18573,7 @@ static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_t
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
   int n_src = 0, n_tgt = 0;
-  if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      (unsigned long)d->count, m->config.task);
@@ -18639,7 +18669,7 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 
 /* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
-  if (!d || !syn__given(d->c, k, "corruption")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, k, "corruption") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!(k->noise >= 0.0f && k->noise < 1.0f && (k->span == 0.0f || k->span >= 1.0f)) ||
       k->first < SYN_FIRST_TOKEN || k->count < 1 || k->count > SYN__DATA_LENGTH ||
       k->first > SYN__DATA_LENGTH)
@@ -18737,6 +18767,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
       d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
+  if (syn__busy(d->c, d->reading, "data: an evaluation reads its batches")) return SYN_E_VALUE;
   d->epoch_count = 0;
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -19165,8 +19196,22 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return NULL;
 }
 
+/* From here to syn__train_leave the trainer takes no other call: `cancel`, `reduce` and kinds may
+   come back. 0: it is at work already. */
+static int syn__train_enter(syn_trainer *t) {
+  if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
+  t->m->busy++;
+  return t->busy = 1;
+}
+static syn_status syn__train_leave(syn_trainer *t, syn_status s) {
+  t->m->busy--;
+  t->busy = 0;
+  return s;
+}
+
 void syn_trainer_free(syn_trainer *t) {
-  if (!t) return;
+  if (!t || syn__busy(t->c, t->busy || t->running, "training: it goes on, so it is not freed"))
+    return;
   syn_run_free(t->run);
   syn__free(t->c, t->block);
   syn__free(t->c, t);
@@ -19290,14 +19335,15 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   float none;
   if (!loss) loss = &none;
   *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
   s = syn__bind_labelled(t->run, batch);
-  if (s != SYN_OK) return s;
-  if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s == SYN_OK && !t->run->n_labels)
+    s = syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s != SYN_OK) return syn__train_leave(t, s);
   syn__train_begin(t, 0);
   syn__train_pass(t, 1.0f / (float)t->run->n_labels);
   *loss = (float)(t->loss_sum / (double)t->labels);
-  return SYN_OK;
+  return syn__train_leave(t, SYN_OK);
 }
 
 /* Found by the offset of the tensor, because p may be a copy. */
@@ -19367,12 +19413,13 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   *loss = 0.0f;
   if (!t || !syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
+  if (!syn__train_enter(t)) return SYN_E_VALUE;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
     if (s == SYN_OK) s = syn__train_batch(t, &batches[i]);
   }
-  return s != SYN_OK ? s : syn__train_finish(t, loss);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_finish(t, loss));
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -19390,7 +19437,8 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 
 syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
                                   long *labels) {
-  return t ? syn__run_loss(t->run, batch, sum, labels) : SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__run_loss(t->run, batch, sum, labels));
 }
 
 /* -- steps on data -- */
@@ -19472,11 +19520,13 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
+  d->busy++, d->reading++;
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
+  d->busy--, d->reading--;
   if (s == SYN_OK && *labels) *loss = sum / (double)*labels;
   return s;
 }
@@ -19489,8 +19539,9 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!t || !syn__given(t->c, d, "data")) return SYN_E_VALUE;
-  return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(
+      t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
 /* With a training run, which makes logits block by block. Its gradients are not used. */
@@ -19553,15 +19604,15 @@ static void syn__train_exchange(const syn_trainer *t) {
 
 /* `worse` counts validations since the best one: plateau halves the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
-syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = t ? &t->state : NULL;
-  double loss;
-  long labels;
-  syn_status status;
-  if (!t) return SYN_E_VALUE;
-  loss = -(double)s->step; /* without data the newest is the best */
+static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = &t->state;
+  double loss = 0.0;
+  long labels = 0;
+  syn_status status = SYN_OK;
   syn__train_exchange(t);
-  status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (valid)
+    status = syn__run_evaluate(t->run, valid, t->config.batch_tokens, t->ints, &loss, &labels);
+  else loss = -(double)s->step; /* without data the newest is the best */
   if (status == SYN_OK) syn__train_keep(t, (float)loss);
   syn__train_exchange(t);
   if (status != SYN_OK) return status;
@@ -19574,6 +19625,10 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
     s->factor *= 0.5f;
   s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
   return SYN_OK;
+}
+syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__train_validate(t, valid));
 }
 
 /* Where config.halve is wanted and the rate not yet a 1024th: half of it, the best weights or the
@@ -19593,37 +19648,65 @@ static int syn__train_halve(syn_trainer *t) {
   return 1;
 }
 
-/* Each round: update, validation where one is due, report; a checkpoint written by the report
-   holds all three. The trainer keeps the whole state, so a further call, or another process with a
-   checkpoint, continues. */
+/* One update, and a validation where one is due: *validated. Where the update was refused and
+   halving helps there is nothing to report: *validated is -1. */
+static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *valid,
+                                   int *validated) {
+  syn_status s;
+  *validated = t->validation_due;
+  if (!*validated) {
+    s = syn__train_update(t, data, &t->loss);
+    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) return *validated = -1, SYN_OK;
+    if (s != SYN_OK) return s;
+    *validated = t->config.every && t->state.step % t->config.every == 0;
+  }
+  s = *validated ? syn__train_validate(t, valid) : SYN_OK;
+  t->validation_due = s == SYN_E_CANCELLED;
+  if (s == SYN_OK && *validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f)
+    syn__train_halve(t);
+  return s;
+}
+
+/* Rounds with a report behind each; a checkpoint written by the report holds all of it. The trainer
+   keeps the whole state, so a further call, or another process with a checkpoint, continues. */
+static syn_status syn__train_rounds(syn_trainer *t, syn_data *data, syn_data *valid,
+                                    syn_report report, void *user) {
+  syn_status s = SYN_OK;
+  int validated;
+  while (s == SYN_OK &&
+         (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped))) {
+    if (!syn__train_enter(t)) return SYN_E_VALUE;
+    s = syn__train_leave(t, syn__train_round(t, data, valid, &validated));
+    if (s == SYN_OK && validated >= 0 && report && report(user, t, t->loss, validated)) break;
+  }
+  return s;
+}
+
+/* The report may do all with the trainer but run or free it, so rows and model must stay. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   syn_status s;
-  if (!t || !syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  if (!t || !syn__given(t->c, data, "data") ||
+      syn__busy(t->c, t->busy || t->running, "training: syn_trainer_run is at work"))
+    return SYN_E_VALUE;
   s = syn__tokenizers_fit(t->c, t->m) ? syn__data_task(t->c, t->m, data) : t->c->status;
   if (s != SYN_OK) return s;
-  while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
-    int validated = t->validation_due;
-    if (!validated) {
-      s = syn__train_update(t, data, &t->loss);
-      if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) continue;
-      if (s != SYN_OK) return s;
-      validated = t->config.every && t->state.step % t->config.every == 0;
-    }
-    s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
-    t->validation_due = s == SYN_E_CANCELLED;
-    if (s != SYN_OK) return s;
-    if (validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f) syn__train_halve(t);
-    if (report && report(user, t, t->loss, validated)) return SYN_OK;
-  }
-  return SYN_OK;
+  t->running = 1;
+  t->m->busy++, data->busy++;
+  if (valid) valid->busy++;
+  s = syn__train_rounds(t, data, valid, report, user);
+  if (valid) valid->busy--;
+  t->m->busy--, data->busy--;
+  t->running = 0;
+  return s;
 }
 
 /* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
    was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
+  const int idle = t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
   const int count = t ? syn__max(t->n_best, 1) : 0;
-  const float *from = !t ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
+  const float *from = !idle ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
   int i, k;
   for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;
@@ -19698,6 +19781,7 @@ struct syn_decoder {
   const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
   int last;                        /* 1: no step follows this one */
   int cancelled;                   /* 1: by syn_options.cancel */
+  int running;                     /* 1: one of its functions is at work */
   int has_logits;                  /* 1: this step's logits are computed */
   const uint64_t *seeds;           /* these three are the caller's; null: not given */
   const unsigned char *allowed;    /* [sentences, V] */
@@ -20060,22 +20144,26 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
 }
 
 /* The run has a block of its own; the model is not ours. */
+static int syn__decode_busy(const syn_decoder *d) {
+  return syn__busy(d->c, d->running, "decoding: the decoder is at work");
+}
 void syn_decoder_free(syn_decoder *d) {
-  if (!d) return;
+  if (!d || syn__decode_busy(d)) return;
   syn_run_free(d->run);
   syn__free(d->c, d->block);
   syn__free(d->c, d);
 }
 
-/* These keep pointers: the caller may change what they point to between two calls. */
+/* These keep pointers: the caller may change what they point to between two calls, but not within
+   one, which has checked them. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
-  if (d) d->seeds = seeds;
+  if (d && !syn__decode_busy(d)) d->seeds = seeds;
 }
 void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
-  if (d) d->allowed = allowed;
+  if (d && !syn__decode_busy(d)) d->allowed = allowed;
 }
 void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
-  if (d) d->banned = banned;
+  if (d && !syn__decode_busy(d)) d->banned = banned;
 }
 
 /* -- one step -- */
@@ -20598,12 +20686,10 @@ static int syn__decode_read(syn_decoder *d, int end) {
 
 /* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
    made. Nothing is allocated. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                           void *user) {
+static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                  void *user) {
   int length;
   syn_status s;
-  if (!d) return SYN_E_VALUE;
-  d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   s = syn__decode_check(d, b, &length);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
@@ -20620,6 +20706,18 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
   }
   d->run->tape.decode = NULL;
   return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
+}
+
+/* A callback must not begin another run: its hypotheses would take the place of these. */
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
+  syn_status s;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  d->sentences = 0; /* of what failed nothing can be read */
+  d->running = 1;
+  s = syn__decode_run(d, b, call, user);
+  d->running = 0;
+  return s;
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -20682,7 +20780,7 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
   d->sentences = 0;
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
@@ -20696,7 +20794,9 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   stream.t = d->m->tokenizer[SYN_TGT];
   stream.first = b.tgt_width == 1;
   status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  d->running = 1; /* also where the rest of a character is passed on */
   if (call) syn__stream_flush(&stream);
+  d->running = 0;
   return status;
 }
 
@@ -24440,7 +24540,9 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
   syn__builder b = SYN__BUILDER(c);
   int i;
-  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  if (!syn__given(c, t, "trainer") ||
+      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved"))
+    return SYN_E_VALUE;
   syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
@@ -24546,11 +24648,12 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
 
 /* A file that is refused leaves the trainer and its model as they were. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+  const int busy = t && syn__busy(t->c, t->busy, "training: the trainer is at work");
+  syn_file *f = t && !busy ? syn_file_load(t->c, path) : NULL;
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
-  if (!f) return t ? t->c->status : SYN_E_VALUE;
+  if (!f) return t && !busy ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
   s = syn__checksum_check(t->c, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
