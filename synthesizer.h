@@ -126,6 +126,12 @@
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
 
+   CALLBACKS    A function of yours that the library calls (report, cancel, a token as it is chosen
+   ...) may make and use other objects, also with the same context, and look at results. What it
+   may not do with the object that called it is told at its type; trainers, decoders, data and
+   models in training then give an error (SYN_E_VALUE), and their _free frees nothing. No check
+   guards a const model, a context, or what alloc, release and parallel do.
+
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
    it. Inside, OpenMP threads split outputs.
@@ -360,7 +366,7 @@ typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2 
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
 typedef struct syn_options {
-  /* 0: malloc. Called only by functions that make something */
+  /* 0: malloc. Called only by functions that make something; must not call the library */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both, and to `parallel` */
@@ -368,7 +374,7 @@ typedef struct syn_options {
   int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. It decides alone how to
-     wait for its threads. 0: OpenMP, if built in */
+     wait for its threads, and calls nothing else of the library. 0: OpenMP, if built in */
   void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
@@ -378,7 +384,8 @@ typedef struct syn_options {
      Training and evaluation call it before every batch: weights and optimizer are those of the last
      whole update, and a further syn_trainer_run goes on as if it had not been cancelled. Decoding
      calls it once a step: outputs end with this step as if max_len were reached; in the middle of a
-     prompt there are none */
+     prompt there are none. It must not use the trainer or decoder, nor change the data or free the
+     model: each is refused with an error */
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
@@ -587,9 +594,12 @@ typedef struct syn_param {
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* Called by syn_model_init_from for each parameter `mine` that keeps its values: `theirs` has
-   another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
-typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
+/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
+   another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
+   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It must
+   free neither model. */
+typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
+                                int rows);
 
 /* A batch of padded arrays, row-major, zeros behind short rows. Only read during the call. */
 typedef struct syn_batch {
@@ -652,7 +662,8 @@ typedef struct syn_decoder syn_decoder;
    pass, by its thread, for each block of the gradient as soon as the block is finished, then for
    loss and labels; all ranks make the same calls in the same order. It may return before the sum is
    there, since x stays where it is and nobody touches it until the call with x null (n 0), which
-   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. */
+   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. It must
+   not use the trainer, which refuses that with an error. */
 typedef int (*syn_reduce)(void *user, void *x, size_t n, size_t size);
 
 /* How to train. Zeroed, a field means what its comment says. */
@@ -723,7 +734,9 @@ typedef struct syn_corruption {
 } syn_corruption;
 
 /* Called after every update with its loss. `validated`: a validation was due, state->valid is new
-   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_trainer_run. */
+   if there are data for it. It may save, evaluate and decode, also make a step or a validation;
+   but syn_trainer_run of its trainer, adding rows to its data and freeing of trainer, data or model
+   are refused with an error. Nonzero ends this syn_trainer_run. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* What syn_learn chooses: fields that are 0 or "" before. With `steps` nothing is chosen or
@@ -737,10 +750,17 @@ typedef struct syn_choice {
   int lowercase;             /* 1: of all texts but labels */
   int d_model, heads, max_len, batch_tokens;
   float dropout, label_smoothing, lr, weight_decay, clip;
-  double hold_back; /* share for validation, at most 0.5: of the rows; of one text, in pieces */
+  /* share for validation, at most 0.5: of the rows every n-th, n = round(1/share), the first one
+     included; of one text, in pieces */
+  double hold_back;
   double epochs;             /* at most so many */
   long steps, every;         /* updates in all, between validations */
-  size_t rows, valid_rows, left_out; /* results: rows of both sorts, lm: windows; too long */
+  /* results: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is validated */
+  size_t rows, valid_rows, left_out;
+  /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
+     all texts that are not UTF-8; rows of validation that have the tokens of one that is trained
+     on */
+  size_t tokens[2], unknown[2], not_utf8, repeated;
 } syn_choice;
 
 /* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
@@ -784,9 +804,11 @@ typedef struct syn_decode_config {
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
-   whose output then ends with this token. */
+   whose output then ends with this token. Its decoder must not run, be freed or get other seeds and
+   lists meanwhile: these are refused with an error. Outputs that are complete can be read. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
-/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. */
+/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. The
+   same holds for its decoder; the model must keep its tokenizers. */
 typedef int (*syn_text_callback)(void *user, syn_text piece);
 
 /* -- text -- */
@@ -838,7 +860,8 @@ typedef struct syn_pair {
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. */
+/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. What
+   is being written must stay as it is. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
   void *user; /* passed to write */
@@ -1106,10 +1129,12 @@ SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_t
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
    name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
-   output are copied only if both models have the same tokens in the same order, or one has no
-   tokenizer. Where m has a table of its own that is tied in `from`, it gets the tied one. `report`
-   (may be null) is called for each parameter that is not copied. Models of different tasks are an
-   error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
+   output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
+   whatever its number there; where `from` has none, it stays as it is. Where one model has no
+   tokenizer for them, they go by their numbers, and only if both have as many. Where m has a table
+   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for each
+   parameter that is not copied as a whole. Models of different tasks are an error unless `flags`
+   has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
@@ -1221,10 +1246,12 @@ SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
-   several texts with a TAB between, which becomes the end token. target: a text; classify:
-   the name of a class; tag: a tag for each token of the source, with white space between. An error
-   names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
-   unknown class with the nearest name. Then no row is added. */
+   several texts with a TAB between, which becomes the end token. target: one text, in which | and
+   TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
+   name of a class, byte by byte; tag: a tag for each token of the source, with white space between.
+   An error names the row, 0 being the first, and what is wrong: a text longer than the model's
+   max_len, an unknown class with the nearest name. Then no row is added. Tokens that the tokenizer
+   does not know are added as SYN_UNKNOWN: see syn_data_unknown. */
 SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source,
                                      syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
@@ -1237,6 +1264,9 @@ SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t c
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
 SYN_API const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+/* How many tokens of that side are SYN_UNKNOWN; *tokens (may be null): of how many. Tokens that
+   windows share count once. A count for texts: the numbers of classes and tags are no tokens. */
+SYN_API size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens);
 /* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
    without a target. syn_corrupt makes source and target of it when its batch is made, with other
    spans in each epoch of each seed, in evaluations always with the same. */
@@ -16369,6 +16399,7 @@ struct syn_model {
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
+  int busy;                    /* calls under way that change it */
 };
 
 /* -- layers -- */
@@ -16770,6 +16801,11 @@ static syn_status syn__build_network(syn_model *m, int partial) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
+/* 1, with an error: a callback has called back into what has called it. */
+static int syn__busy(syn_context *c, int busy, const char *message) {
+  return busy && syn__fail(c, SYN_E_VALUE, "%s: a callback called back", message);
+}
+
 /* In messages, by the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
 static const char *const syn__stream_names[] = {"source", "target", "sentence"};
 
@@ -16900,7 +16936,7 @@ static syn_status syn__weights_own(syn_model *m) {
 }
 
 void syn_model_free(syn_model *m) {
-  if (!m) return;
+  if (!m || syn__busy(m->c, m->busy, "model: it is being trained, so it is not freed")) return;
   syn_model_set_tokenizers(m, NULL, NULL); /* frees them */
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
@@ -17050,30 +17086,105 @@ static const syn_param *syn__init_source(const syn_model *m, const syn_model *fr
   return !q && tied ? syn_model_find(from, "tgt.embed") : q;
 }
 
-/* 1: both models have the same tokens under the same ids on that side, or one has no tokenizer. */
-static int syn__init_tokens(const syn_model *m, const syn_model *from, int side) {
-  const syn_tokenizer *a = m->tokenizer[side], *b = from->tokenizer[side];
-  int i, size = syn_tokenizer_size(a);
-  if (!a || !b) return 1;
-  if (size != syn_tokenizer_size(b)) return 0;
-  for (i = SYN_FIRST_TOKEN; i < size; i++) {
-    syn_text x = syn_tokenizer_piece(a, i, 0), y = syn_tokenizer_piece(b, i, 0);
-    if (syn__text_compare(x, y)) return 0;
+/* row[side]: for each token of m the same one of `from`, by its text, -1: none; null: every token
+   has its own number there, or one model has no tokenizer. */
+typedef struct syn__init {
+  const syn_model *m, *from;
+  int *row[2];
+} syn__init;
+
+/* The tokens of a tokenizer by their texts; labels are without the space of a word. */
+typedef struct syn__init_tokens {
+  const syn_tokenizer *t;
+  int label;
+} syn__init_tokens;
+
+static syn_text syn__init_text(const syn__init_tokens *k, int i) {
+  return syn_tokenizer_piece(k->t, SYN_FIRST_TOKEN + i, k->label);
+}
+/* Tokens of the same text (a byte and a character) keep their order. */
+static int syn__init_order(const void *owner, int a, int b) {
+  const syn__init_tokens *k = (const syn__init_tokens *)owner;
+  int order = syn__text_compare(syn__init_text(k, a), syn__init_text(k, b));
+  return order ? order : a - b;
+}
+
+/* The tokens of both in the order of their texts, side by side: equal ones make a pair. */
+static void syn__init_merge(const syn__init_tokens k[2], int *const sorted[2], const int n[2],
+                            int *row) {
+  int a = 0, b = 0;
+  while (a < n[0] && b < n[1]) {
+    syn_text x = syn__init_text(&k[0], sorted[0][a]), y = syn__init_text(&k[1], sorted[1][b]);
+    int order = syn__text_compare(x, y);
+    if (!order) row[SYN_FIRST_TOKEN + sorted[0][a]] = SYN_FIRST_TOKEN + sorted[1][b];
+    a += order <= 0, b += order >= 0;
   }
+}
+
+/* 1: both have the same texts under the same numbers. */
+static int syn__init_same(const syn__init_tokens k[2]) {
+  int i, n = syn_tokenizer_size(k[0].t) - SYN_FIRST_TOKEN;
+  if (syn_tokenizer_size(k[1].t) != n + SYN_FIRST_TOKEN) return 0;
+  for (i = 0; i < n; i++)
+    if (syn__text_compare(syn__init_text(&k[0], i), syn__init_text(&k[1], i))) return 0;
   return 1;
 }
 
-/* 1: p has the shape of its source q, and, where its rows are tokens or classes, the same ones.
-   same[side]: the result of syn__init_tokens. */
-static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_param *p,
-                          const syn_param *q, const int same[2]) {
-  int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
-  int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
-  if (!q || q->rank != p->rank || memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
-      (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
+/* init->row of a side. The fixed tokens are their own rows; sentinels, whose texts may also be
+   those of words, go by their numbers. */
+static syn_status syn__init_map(syn__init *init, int side) {
+  const syn_model *m = init->m;
+  const int label = side == SYN_TGT && m->task->classes;
+  const syn__init_tokens k[2] = {{m->tokenizer[side], label}, {init->from->tokenizer[side], label}};
+  int n[2], first[2], count[2], i, done, *sorted[2] = {NULL, NULL}, *row;
+  if (!k[0].t || !k[1].t || syn__init_same(k)) return SYN_OK;
+  row = init->row[side] = (int *)syn__alloc(m->c, (size_t)syn_tokenizer_size(k[0].t), sizeof *row);
+  for (i = 0; i < 2; i++) {
+    count[i] = syn_tokenizer_sentinels(k[i].t, &first[i]);
+    n[i] = syn_tokenizer_size(k[i].t) - SYN_FIRST_TOKEN - count[i];
+    if (row) sorted[i] = syn__sorted(m->c, &k[i], (size_t)n[i], syn__init_order);
+  }
+  for (i = 0; row && i < syn_tokenizer_size(k[0].t); i++) row[i] = i < SYN_FIRST_TOKEN ? i : -1;
+  done = sorted[0] && sorted[1];
+  if (done) syn__init_merge(k, sorted, n, row);
+  for (i = 0; row && i < count[0] && i < count[1]; i++) row[first[0] + i] = first[1] + i;
+  syn__free(m->c, sorted[0]), syn__free(m->c, sorted[1]);
+  return done ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* The row of `from` for a token of that side. */
+static int syn__init_token(const syn__init *k, int side, int token) {
+  if (!k->row[side]) return token;
+  return token < syn_tokenizer_size(k->m->tokenizer[side]) ? k->row[side][token] : -1;
+}
+
+/* Copies the rows of p, of m, that its source q has, and returns how many these are: all or none
+   but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
+   both. */
+static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
+  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
+  const int source = !strcmp(p->name, "src.embed") || (!head && target && k->m->tie == SYN__TIE_ALL);
+  const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
+  const size_t width = p->size / (size_t)p->shape[0];
+  int i, rows = 0;
+  if (!q || q->rank != p->rank || q->size / (size_t)q->shape[0] != width ||
+      memcmp(q->shape + 1, p->shape + 1, (size_t)(p->rank - 1) * sizeof *p->shape))
     return 0;
   /* logits of tokens and logits of classes are not the same, even where their numbers agree */
-  return !head || m->task == from->task || (m->task->decoder && from->task->decoder);
+  if (head && k->m->task != k->from->task && !(k->m->task->decoder && k->from->task->decoder))
+    return 0;
+  if (p->shape[0] != q->shape[0] && !(source && k->row[SYN_SRC]) && !(target && k->row[SYN_TGT]))
+    return 0;
+  for (i = 0; i < p->shape[0]; i++) {
+    int a = source ? syn__init_token(k, SYN_SRC, i) : i + first;
+    int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
+    if (!source) a = b;
+    if (a != b || a < first || a - first >= q->shape[0]) continue;
+    /* both may be one model */
+    memmove(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
+    rows++;
+  }
+  return rows;
 }
 
 /* 1: no parameter of m has q of `from` as its source. */
@@ -17088,11 +17199,12 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
   return 1;
 }
 
-/* Returns how many parameters were copied; -1: failed. The others keep their initial values and are
-   reported: with the source that does not fit, or with null; then the sources that nobody reads. */
+/* Returns how many parameters were copied; -1: failed. The others keep their initial values, or
+   those rows that the source lacks, and are reported; then the sources that nobody reads. */
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
-  int same[2], copied = 0;
+  syn__init k = {m, from, {NULL, NULL}};
+  int copied = 0;
   size_t i;
   if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
     return -1;
@@ -17101,18 +17213,18 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
               from->task->name, m->task->name);
     return -1;
   }
-  if (syn__weights_own(m)) return -1;
-  same[SYN_SRC] = syn__init_tokens(m, from, SYN_SRC);
-  same[SYN_TGT] = syn__init_tokens(m, from, SYN_TGT);
-  for (i = 0; i < m->g.n_params; i++) {
+  if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  m->busy++;
+  for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
-    if (syn__init_fits(m, from, p, q, same)) {
-      memmove(p->x, q->x, p->size * sizeof(float)); /* both may be one model */
-      copied++;
-    } else if (report) report(user, p, q);
+    int rows = syn__init_copy(&k, p, q);
+    if (rows == p->shape[0]) copied++;
+    else if (report) report(user, p, q, rows);
   }
-  for (i = 0; report && i < from->g.n_params; i++)
-    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i]);
+  for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
+    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  m->busy--;
+  syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
   return copied;
 }
 
@@ -18543,6 +18655,8 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
+  int busy;                 /* 1: one of its functions is at work */
+  int running;              /* 1: syn_trainer_run is, or has called its report */
 };
 
 /* -- sums of squares -- */
@@ -19143,7 +19257,13 @@ struct syn_data {
   uint64_t epoch_seed;
   long epoch_number;
   syn_corruption corruption; /* count 0: none */
+  int busy;                  /* trainings and evaluations under way: the rows stay */
+  int reading;               /* evaluations among them: so does the layout */
 };
+
+static int syn__data_busy(const syn_data *d) {
+  return syn__busy(d->c, d->busy, "data: they are being trained on or evaluated, so they stay");
+}
 
 #define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
@@ -19155,7 +19275,7 @@ syn_data *syn_data_new(syn_context *c) {
 }
 
 void syn_data_free(syn_data *d) {
-  if (!d) return;
+  if (!d || syn__data_busy(d)) return;
   syn__free(d->c, d->tokens);
   syn__free(d->c, d->rows);
   syn__free(d->c, d->order);
@@ -19201,7 +19321,7 @@ static syn_status syn__data_room(syn_data *d, size_t more, const int **row, cons
 }
 
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__data_busy(d)) return SYN_E_VALUE;
   if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
     return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
                      n_tgt, SYN__DATA_LENGTH);
@@ -19298,7 +19418,7 @@ static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_t
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
   int n_src = 0, n_tgt = 0;
-  if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      (unsigned long)d->count, m->config.task);
@@ -19397,7 +19517,7 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 
 /* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
-  if (!d || !syn__given(d->c, k, "corruption")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, k, "corruption") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!(k->noise >= 0.0f && k->noise < 1.0f && (k->span == 0.0f || k->span >= 1.0f)) ||
       k->first < SYN_FIRST_TOKEN || k->count < 1 || k->count > SYN__DATA_LENGTH ||
       k->first > SYN__DATA_LENGTH)
@@ -19428,6 +19548,17 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = d->rows[i].n[side];
   return d->tokens + d->rows[i].begin + (side ? d->rows[i].n[SYN_SRC] : 0);
+}
+
+size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens) {
+  size_t i, all = 0, unknown = 0;
+  for (i = 0; i < syn_data_count(d); i++) {
+    int n, k = side == SYN_TGT ? syn__max(0, d->rows[i].context) : 0;
+    const int *row = syn_data_row(d, i, side, &n);
+    for (; k < n; k++, all++) unknown += row[k] == SYN_UNKNOWN;
+  }
+  if (tokens) *tokens = all;
+  return unknown;
 }
 
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
@@ -19484,6 +19615,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
       d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
+  if (syn__busy(d->c, d->reading, "data: an evaluation reads its batches")) return SYN_E_VALUE;
   d->epoch_count = 0;
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -19837,13 +19969,16 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: every %ld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
                      "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
-  if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
-        (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
-        k->clip >= 0.0f && k->weight_decay >= 0.0f && k->ema >= 0.0f && k->ema <= 1.0f))
-    return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
-                     "weight_decay %g, ema %g: one is out of range", (double)k->lr,
-                     (double)k->beta1, (double)k->beta2, (double)k->eps, (double)k->clip,
-                     (double)k->weight_decay, (double)k->ema);
+  if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
+        k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
+        k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
+        k->weight_decay <= FLT_MAX && k->ema >= 0.0f && k->ema <= 1.0f))
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, weight_decay %g, ema "
+                     "%g: one is out of range (beta1 and beta2 below 1, eps 0 or from %g, ema at "
+                     "most 1, none but beta1 below 0, all but clip finite)",
+                     (double)k->lr, (double)k->beta1, (double)k->beta2, (double)k->eps,
+                     (double)k->clip, (double)k->weight_decay, (double)k->ema, (double)FLT_MIN);
   syn__train_trained(t);
   return syn__freeze_check(t);
 }
@@ -19911,8 +20046,22 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return NULL;
 }
 
+/* From here to syn__train_leave the trainer takes no other call: `cancel`, `reduce` and kinds may
+   come back. 0: it is at work already. */
+static int syn__train_enter(syn_trainer *t) {
+  if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
+  t->m->busy++;
+  return t->busy = 1;
+}
+static syn_status syn__train_leave(syn_trainer *t, syn_status s) {
+  t->m->busy--;
+  t->busy = 0;
+  return s;
+}
+
 void syn_trainer_free(syn_trainer *t) {
-  if (!t) return;
+  if (!t || syn__busy(t->c, t->busy || t->running, "training: it goes on, so it is not freed"))
+    return;
   syn_run_free(t->run);
   syn__free(t->c, t->block);
   syn__free(t->c, t);
@@ -20036,14 +20185,15 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   float none;
   if (!loss) loss = &none;
   *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
   s = syn__bind_labelled(t->run, batch);
-  if (s != SYN_OK) return s;
-  if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s == SYN_OK && !t->run->n_labels)
+    s = syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s != SYN_OK) return syn__train_leave(t, s);
   syn__train_begin(t, 0);
   syn__train_pass(t, 1.0f / (float)t->run->n_labels);
   *loss = (float)(t->loss_sum / (double)t->labels);
-  return SYN_OK;
+  return syn__train_leave(t, SYN_OK);
 }
 
 /* Found by the offset of the tensor, because p may be a copy. */
@@ -20113,12 +20263,13 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   *loss = 0.0f;
   if (!t || !syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
+  if (!syn__train_enter(t)) return SYN_E_VALUE;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
     if (s == SYN_OK) s = syn__train_batch(t, &batches[i]);
   }
-  return s != SYN_OK ? s : syn__train_finish(t, loss);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_finish(t, loss));
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -20136,7 +20287,8 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 
 syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
                                   long *labels) {
-  return t ? syn__run_loss(t->run, batch, sum, labels) : SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__run_loss(t->run, batch, sum, labels));
 }
 
 /* -- steps on data -- */
@@ -20218,11 +20370,13 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
+  d->busy++, d->reading++;
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
+  d->busy--, d->reading--;
   if (s == SYN_OK && *labels) *loss = sum / (double)*labels;
   return s;
 }
@@ -20235,8 +20389,9 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!t || !syn__given(t->c, d, "data")) return SYN_E_VALUE;
-  return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(
+      t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
 /* With a training run, which makes logits block by block. Its gradients are not used. */
@@ -20299,15 +20454,15 @@ static void syn__train_exchange(const syn_trainer *t) {
 
 /* `worse` counts validations since the best one: plateau halves the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
-syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = t ? &t->state : NULL;
-  double loss;
-  long labels;
-  syn_status status;
-  if (!t) return SYN_E_VALUE;
-  loss = -(double)s->step; /* without data the newest is the best */
+static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = &t->state;
+  double loss = 0.0;
+  long labels = 0;
+  syn_status status = SYN_OK;
   syn__train_exchange(t);
-  status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (valid)
+    status = syn__run_evaluate(t->run, valid, t->config.batch_tokens, t->ints, &loss, &labels);
+  else loss = -(double)s->step; /* without data the newest is the best */
   if (status == SYN_OK) syn__train_keep(t, (float)loss);
   syn__train_exchange(t);
   if (status != SYN_OK) return status;
@@ -20320,6 +20475,10 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
     s->factor *= 0.5f;
   s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
   return SYN_OK;
+}
+syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__train_validate(t, valid));
 }
 
 /* Where config.halve is wanted and the rate not yet a 1024th: half of it, the best weights or the
@@ -20339,37 +20498,65 @@ static int syn__train_halve(syn_trainer *t) {
   return 1;
 }
 
-/* Each round: update, validation where one is due, report; a checkpoint written by the report
-   holds all three. The trainer keeps the whole state, so a further call, or another process with a
-   checkpoint, continues. */
+/* One update, and a validation where one is due: *validated. Where the update was refused and
+   halving helps there is nothing to report: *validated is -1. */
+static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *valid,
+                                   int *validated) {
+  syn_status s;
+  *validated = t->validation_due;
+  if (!*validated) {
+    s = syn__train_update(t, data, &t->loss);
+    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) return *validated = -1, SYN_OK;
+    if (s != SYN_OK) return s;
+    *validated = t->config.every && t->state.step % t->config.every == 0;
+  }
+  s = *validated ? syn__train_validate(t, valid) : SYN_OK;
+  t->validation_due = s == SYN_E_CANCELLED;
+  if (s == SYN_OK && *validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f)
+    syn__train_halve(t);
+  return s;
+}
+
+/* Rounds with a report behind each; a checkpoint written by the report holds all of it. The trainer
+   keeps the whole state, so a further call, or another process with a checkpoint, continues. */
+static syn_status syn__train_rounds(syn_trainer *t, syn_data *data, syn_data *valid,
+                                    syn_report report, void *user) {
+  syn_status s = SYN_OK;
+  int validated;
+  while (s == SYN_OK &&
+         (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped))) {
+    if (!syn__train_enter(t)) return SYN_E_VALUE;
+    s = syn__train_leave(t, syn__train_round(t, data, valid, &validated));
+    if (s == SYN_OK && validated >= 0 && report && report(user, t, t->loss, validated)) break;
+  }
+  return s;
+}
+
+/* The report may do all with the trainer but run or free it, so rows and model must stay. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   syn_status s;
-  if (!t || !syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  if (!t || !syn__given(t->c, data, "data") ||
+      syn__busy(t->c, t->busy || t->running, "training: syn_trainer_run is at work"))
+    return SYN_E_VALUE;
   s = syn__tokenizers_fit(t->c, t->m) ? syn__data_task(t->c, t->m, data) : t->c->status;
   if (s != SYN_OK) return s;
-  while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
-    int validated = t->validation_due;
-    if (!validated) {
-      s = syn__train_update(t, data, &t->loss);
-      if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) continue;
-      if (s != SYN_OK) return s;
-      validated = t->config.every && t->state.step % t->config.every == 0;
-    }
-    s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
-    t->validation_due = s == SYN_E_CANCELLED;
-    if (s != SYN_OK) return s;
-    if (validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f) syn__train_halve(t);
-    if (report && report(user, t, t->loss, validated)) return SYN_OK;
-  }
-  return SYN_OK;
+  t->running = 1;
+  t->m->busy++, data->busy++;
+  if (valid) valid->busy++;
+  s = syn__train_rounds(t, data, valid, report, user);
+  if (valid) valid->busy--;
+  t->m->busy--, data->busy--;
+  t->running = 0;
+  return s;
 }
 
 /* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
    was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
+  const int idle = t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
   const int count = t ? syn__max(t->n_best, 1) : 0;
-  const float *from = !t ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
+  const float *from = !idle ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
   int i, k;
   for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;
@@ -20444,6 +20631,7 @@ struct syn_decoder {
   const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
   int last;                        /* 1: no step follows this one */
   int cancelled;                   /* 1: by syn_options.cancel */
+  int running;                     /* 1: one of its functions is at work */
   int has_logits;                  /* 1: this step's logits are computed */
   const uint64_t *seeds;           /* these three are the caller's; null: not given */
   const unsigned char *allowed;    /* [sentences, V] */
@@ -20806,22 +20994,26 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
 }
 
 /* The run has a block of its own; the model is not ours. */
+static int syn__decode_busy(const syn_decoder *d) {
+  return syn__busy(d->c, d->running, "decoding: the decoder is at work");
+}
 void syn_decoder_free(syn_decoder *d) {
-  if (!d) return;
+  if (!d || syn__decode_busy(d)) return;
   syn_run_free(d->run);
   syn__free(d->c, d->block);
   syn__free(d->c, d);
 }
 
-/* These keep pointers: the caller may change what they point to between two calls. */
+/* These keep pointers: the caller may change what they point to between two calls, but not within
+   one, which has checked them. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
-  if (d) d->seeds = seeds;
+  if (d && !syn__decode_busy(d)) d->seeds = seeds;
 }
 void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
-  if (d) d->allowed = allowed;
+  if (d && !syn__decode_busy(d)) d->allowed = allowed;
 }
 void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
-  if (d) d->banned = banned;
+  if (d && !syn__decode_busy(d)) d->banned = banned;
 }
 
 /* -- one step -- */
@@ -21359,12 +21551,10 @@ static int syn__decode_read(syn_decoder *d, int end) {
 
 /* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
    made. Nothing is allocated. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                           void *user) {
+static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                  void *user) {
   int length;
   syn_status s;
-  if (!d) return SYN_E_VALUE;
-  d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   s = syn__decode_check(d, b, &length);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
@@ -21381,6 +21571,18 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
   }
   d->run->tape.decode = NULL;
   return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
+}
+
+/* A callback must not begin another run: its hypotheses would take the place of these. */
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
+  syn_status s;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  d->sentences = 0; /* of what failed nothing can be read */
+  d->running = 1;
+  s = syn__decode_run(d, b, call, user);
+  d->running = 0;
+  return s;
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -21443,7 +21645,7 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
   d->sentences = 0;
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
@@ -21457,7 +21659,9 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   stream.t = d->m->tokenizer[SYN_TGT];
   stream.first = b.tgt_width == 1;
   status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  d->running = 1; /* also where the rest of a character is passed on */
   if (call) syn__stream_flush(&stream);
+  d->running = 0;
   return status;
 }
 
@@ -22952,6 +23156,56 @@ static void syn__learn_configure(syn__learn *l) {
   t->halve = 1, t->seed = l->config->seed;
 }
 
+/* Row i of both sorts, those that are trained on first. */
+static const int *syn__learn_tokens_of(const syn__learn *l, size_t i, int side, int *n) {
+  size_t rows = syn_data_count(l->data);
+  return i < rows ? syn_data_row(l->data, i, side, n) : syn_data_row(l->valid, i - rows, side, n);
+}
+/* Equal rows side by side, those that are trained on first. */
+static int syn__learn_compare(const syn__learn *l, size_t a, size_t b) {
+  int side, n, m, order = 0;
+  for (side = 0; side < 2 && !order; side++) {
+    const int *x = syn__learn_tokens_of(l, a, side, &n), *y = syn__learn_tokens_of(l, b, side, &m);
+    order = n != m ? (n > m) - (n < m) : n ? memcmp(x, y, (size_t)n * sizeof *x) : 0;
+  }
+  return order;
+}
+static int syn__learn_order(const void *owner, int a, int b) {
+  int order = syn__learn_compare((const syn__learn *)owner, (size_t)a, (size_t)b);
+  return order ? order : a - b;
+}
+
+/* Bytes of a text that are not UTF-8. */
+static size_t syn__learn_not_utf8(syn_text text) {
+  size_t at = 0, count = 0;
+  while (at < text.size) count += syn__utf8_decode(text, &at) >= SYN__INVALID_BYTE;
+  return count;
+}
+
+/* The results of l->choice. */
+static syn_status syn__learn_count(syn__learn *l) {
+  syn_choice *k = &l->choice;
+  const size_t rows = syn_data_count(l->data), valid = syn_data_count(l->valid);
+  size_t i, more, last = rows;
+  int side, *sorted = syn__sorted(l->c, l, rows + valid, syn__learn_order);
+  k->rows = rows, k->valid_rows = valid, k->repeated = k->not_utf8 = 0;
+  for (side = 0; side < 2; side++) {
+    k->unknown[side] = syn_data_unknown(l->data, side, &k->tokens[side]);
+    k->unknown[side] += syn_data_unknown(l->valid, side, &more);
+    k->tokens[side] += more;
+    if (side && syn__tasks[l->task].classes) k->unknown[side] = 0; /* an unknown label is an error */
+    for (i = 0; l->text[side] && i < l->count; i++)
+      k->not_utf8 += syn__learn_not_utf8(l->text[side][i]);
+  }
+  for (i = 0; sorted && i < rows + valid; i++) { /* last: the last one that is trained on */
+    const size_t row = (size_t)sorted[i];
+    if (row < rows) last = row;
+    else k->repeated += last < rows && !syn__learn_compare(l, last, row);
+  }
+  syn__free(l->c, sorted);
+  return l->c->status;
+}
+
 /* l->m, which owns its tokenizers, l->data, l->valid. */
 static syn_status syn__learn_make(syn__learn *l) {
   const syn_choice *k = &l->choice;
@@ -22979,9 +23233,9 @@ static syn_status syn__learn_make(syn__learn *l) {
   if (!l->m) return syn_tokenizer_free(l->tokenizer[0]), l->c->status;
   l->data = syn_data_new(l->c), l->valid = syn_data_new(l->c);
   for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
-  l->choice.rows = syn_data_count(l->data), l->choice.valid_rows = syn_data_count(l->valid);
+  if (l->c->status || syn__learn_count(l)) return l->c->status;
   if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
-  if (l->choice.rows || l->c->status) return l->c->status;
+  if (l->choice.rows) return SYN_OK;
   return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
                    (unsigned long)l->count, l->m->config.max_len);
 }
@@ -25505,7 +25759,9 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
   syn__builder b = SYN__BUILDER(c);
   int i;
-  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  if (!syn__given(c, t, "trainer") ||
+      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved"))
+    return SYN_E_VALUE;
   syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
@@ -25625,8 +25881,9 @@ static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
   return s;
 }
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
-  syn_status s = f ? syn__trainer_resume(t, f) : t ? t->c->status : SYN_E_VALUE;
+  const int busy = t && syn__busy(t->c, t->busy, "training: the trainer is at work");
+  syn_file *f = t && !busy ? syn_file_load(t->c, path) : NULL;
+  syn_status s = f ? syn__trainer_resume(t, f) : t && !busy ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }

@@ -1228,7 +1228,7 @@ static void test_configs(bench *b) {
 
 /* Values at the ends of their ranges: what comes out is what the nearest ordinary value gives. */
 static void test_ends(void) {
-  typedef struct ends {
+  typedef struct {
     float temperature, top_p, alpha;
     int top_k, beam, max_len, prefill;
   } ends;

@@ -15,6 +15,7 @@ typedef struct training {
   syn_data *data, *valid;     /* valid: null without --valid */
   int max_len, joint, corrupt; /* joint: one tokenizer for both sides; corrupt: --span-corruption */
   syn_tokenizer *tokenizer[2];
+  int of_init[2];             /* 1: it is that of --init */
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint could not be written */
@@ -268,6 +269,7 @@ static void init_tokenizers(training *r, const pairs *p) {
     if (k && t == syn_model_tokenizer(r->from, 0) && r->tokenizer[0])
       r->tokenizer[1] = r->tokenizer[0];
     else r->tokenizer[k] = syn_tokenizer_load(&r->c, bytes, size);
+    r->of_init[k] = 1;
     check(&r->c);
     free(bytes);
   }
@@ -275,10 +277,10 @@ static void init_tokenizers(training *r, const pairs *p) {
     fail(WRONG_USE, "--init %s: both sides must have one tokenizer; --tokenizer learns it", path);
 }
 
-/* Names of the tensors that --init does not fill, by reason. */
+/* Names of the tensors that --init does not fill, or in part, by reason. */
 typedef struct init_news {
-  buffer names[4];
-  int count[4];
+  buffer names[5];
+  int count[5];
 } init_news;
 
 static void put_shape(buffer *b, const syn_param *p) {
@@ -291,43 +293,65 @@ static void put_shape(buffer *b, const syn_param *p) {
   put_byte(b, ']');
 }
 
-static void init_report(void *user, const syn_param *mine, const syn_param *theirs) {
+static void init_report(void *user, const syn_param *mine, const syn_param *theirs, int rows) {
   init_news *news = (init_news *)user;
   const syn_param *shown = mine ? mine : theirs;
   int same = mine && theirs && mine->rank == theirs->rank && mine->size == theirs->size;
-  int why = !theirs ? 0 : !mine ? 3 : same ? 2 : 1, i;
+  int why = rows ? 4 : !theirs ? 0 : !mine ? 3 : same ? 2 : 1, i;
   buffer *b = &news->names[why];
-  for (i = 0; same && i < mine->rank; i++)
+  char text[60];
+  for (i = 0; why == 2 && i < mine->rank; i++)
     if (mine->shape[i] != theirs->shape[i]) b = &news->names[why = 1];
   news->count[why]++;
   put_byte(b, ' ');
   put(b, shown->name, strlen(shown->name));
+  snprintf(text, sizeof text, " %d of %d", rows, mine ? mine->shape[0] : 0);
+  if (why == 4) put(b, text, strlen(text));
   if (why != 1) return;
   put_shape(b, mine);
   put(b, " there ", 7);
   put_shape(b, theirs);
 }
 
+/* Says how many tokens of the texts are unknown to the tokenizers of --init. */
+static void init_unknown(const training *r, const char *path) {
+  static const char *const sides[] = {"source", "target"};
+  size_t tokens, unknown;
+  int k;
+  for (k = 0; k < 2; k++) {
+    unknown = syn_data_unknown(r->data, k, &tokens);
+    if (unknown && (k == 0 || r->of < CLASSIFY) && r->of_init[k])
+      fprintf(stderr, "syn: --init %s: its tokenizer does not know %lu of %lu %s tokens (%.2f %%); "
+              "--tokenizer learns one from the new texts\n", path, (unsigned long)unknown,
+              (unsigned long)tokens, sides[k], 100.0 * (double)unknown / (double)tokens);
+  }
+}
+
 /* Copies the weights of --init and reports which were not copied. */
 static void init_weights(training *r) {
   static const char *const why[] = {"new, not in it", "new, of another shape",
-                                    "new, of other tokens", "without use here"};
+                                    "new, of other tokens", "without use here",
+                                    "rows of tokens that it has"};
   const char *path = opt_text(r->a, "init");
   init_news news;
-  int taken, k;
+  int taken, k, part;
   if (!r->from) return;
   memset(&news, 0, sizeof news);
+  init_unknown(r, path);
   taken = syn_model_init_from(r->m, r->from, SYN_OTHER_TASK, init_report, &news);
   check(&r->c);
-  fprintf(stderr, "syn: --init %s: %d of %lu weights are taken\n", path, taken,
+  part = news.count[4];
+  fprintf(stderr, "syn: --init %s: %d of %lu weights are taken", path, taken,
           (unsigned long)syn_model_param_count(r->m));
-  for (k = 0; k < 4; k++) {
+  if (part) fprintf(stderr, ", %d in part", part);
+  fputc('\n', stderr);
+  for (k = 0; k < 5; k++) {
     if (news.count[k])
       fprintf(stderr, "syn: --init %s: %s (%d):%.*s\n", path, why[k], news.count[k],
               (int)news.names[k].size, news.names[k].at);
     free(news.names[k].at);
   }
-  if (!taken) fail(FAILED_JOB, "--init %s: none of its weights fits this network", path);
+  if (!taken && !part) fail(FAILED_JOB, "--init %s: none of its weights fits this network", path);
   syn_model_free(r->from);
 }
 
