@@ -120,8 +120,9 @@
    before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_context_clear. As long as one is kept, no
-   model, run, trainer or decoder can be made. Null objects (not contexts, nor what a kind's own
+   the first error as one line of UTF-8 with its numbers, until syn_context_clear; it shows control
+   characters of names as \x1b, \u202e. As long as one is kept, no model, run, trainer or decoder
+   can be made. Null objects (not contexts, nor what a kind's own
    functions were given) are accepted everywhere and give errors or nothing, so a program may look
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
@@ -322,7 +323,9 @@ SYN_API int syn_small_step(syn_small *s, long work);
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
    with the end where it needs one. Returns how many; E_VALUE: more than `capacity`, which must hold
-   the characters of a word, too, before bpe merges them; E_MODEL: no tokenizer. */
+   the characters of a word, too, before bpe merges them, and its bytes where they are spelled;
+   E_MODEL: no tokenizer. Nothing is written behind `capacity`. A text with n bytes needs n + 2 at
+   most; of a tokenizer in lower case 3 n + 2. */
 SYN_API int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity);
 /* The text of a token, class or tag that syn_small_step returned, in the model's array; `first`: 1
    where an output begins, which then begins without a space. at is null: no tokenizer. */
@@ -1375,15 +1378,18 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
      "char"      the characters of the lines, in order of code point
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
-                 tokens, the 4 fixed ones included, or no pair is left that occurs twice
+                 tokens, the 4 fixed ones included, or no pair is left that occurs twice. Every
+                 character of the lines is known. Where they would take more than half of SIZE, from
+                 520 on, ids 4 .. 259 are the bytes, which spell rare characters and everything new,
+                 so that nothing is unknown; below 520 a SIZE too small for them is an error
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
    Words of bpe begin at white space (space, tab, line ends) and hold it as their first character;
    one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
    characters is restored exactly. Words of "space" are separated by runs of white space (that of
    Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
    in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
-   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
-   "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
+   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte",
+   "line" and a bpe with bytes. A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
    part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
    failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
@@ -1401,12 +1407,14 @@ syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000"
 SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
-   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only "byte" may
-   cut a character. */
+   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only tokens
+   of bytes (of "byte", and of bpe where it has them) may cut a character. */
 SYN_API size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
                             size_t capacity);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
-   text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
+   text, which loses its space. Whole characters, but for tokens of bytes: then one byte, which a
+   caller who prints joins with those that follow, as syn_decoder_run_text does. Lives as long as
+   `t`. */
 SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 /* The text as a tokenizer with these flags (SYN_LOWERCASE, SYN_NFC) reads it; bytes that are not
    UTF-8 and a byte order mark stay. Returns its bytes, at most 3 times those given. `out` gets the
@@ -2788,24 +2796,28 @@ void syn_context_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
+#define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
+/* These are of >>utf-8, below. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size);
+static const char *syn__shorten(char out[SYN__SHORT], const char *text);
+
 /* Records a failure, unless an earlier one is still there, and returns it: the first error is the
    cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
-   is cut where the message ends, so a name from a file can be long, and it stays one line even
-   where it shows a word of somebody's file: control characters become question marks. It is
-   written beside the message, since an argument may lie in that. */
+   is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
+   even where it shows a word of somebody's file: control characters are visible, see syn__show. It
+   is written beside the message, since an argument may lie in that. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
-  char text[sizeof c->message], *at;
+  char text[sizeof c->message];
   va_list args;
+  int size;
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
-  syn__vsnprintf(text, sizeof text, format, args);
+  size = syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (at = text; *at; at++)
-    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
-  memcpy(c->message, text, (size_t)(at - text) + 1);
+  syn__show(c->message, sizeof c->message, text, size < 0 ? 0 : (size_t)size);
   return status;
 }
 /* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
@@ -2836,7 +2848,7 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
                            size_t count, size_t step) {
   const char *at = (const char *)names, *name;
-  char list[100] = "";
+  char list[100] = "", shown[SYN__SHORT];
   size_t i;
   for (i = 0; i < count; i++, at += step) {
     memcpy(&name, at, sizeof name);
@@ -2845,7 +2857,8 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
     if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
     strcat(list, name);
   }
-  syn__fail(c, SYN_E_VALUE, "%s is '%.30s', wanted %s; did you mean '%s'?", what, given, list,
+  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
+            syn__shorten(shown, given), list,
             syn__nearest(given, strlen(given), names, count, step));
   return -1;
 }
@@ -3030,8 +3043,6 @@ int syn_random_below(syn_random *r, int n) {
    >>utf-8   decoding, encoding; texts that are fit for a message
    ============================================================================================== */
 
-#define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
-
 syn_text syn_text_of(const char *text) {
   syn_text all = {text ? text : "", 0};
   all.size = strlen(all.at);
@@ -3121,6 +3132,60 @@ static const char *syn__utf8_invalid(const char *text) {
   for (; next < all.size; at = next)
     if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
   return text + all.size;
+}
+
+/* 1 for a code point that a terminal obeys instead of showing it: control characters of ASCII and
+   above it, what breaks a line, what turns the direction of the text beside it; and for a byte that
+   is no UTF-8. */
+static int syn__hidden(uint32_t ch) {
+  return ch < 0x20 || (ch >= 0x7F && ch < 0xA0) || ch == 0x61C || ch == 0x200E || ch == 0x200F ||
+         (ch >= 0x2028 && ch <= 0x202E) || (ch >= 0x2066 && ch <= 0x2069) || ch > 0x10FFFF;
+}
+
+/* The character at *at, which moves behind it, as messages and terminals show it: itself; \x1b for
+   a byte of ASCII or one that is no UTF-8, \u202e for another code point. Returns its bytes. */
+static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
+  static const char digits[] = "0123456789abcdef";
+  size_t from = *at, n, i;
+  uint32_t ch = syn__utf8_decode(text, at);
+  if (!syn__hidden(ch)) {
+    memcpy(out, text.at + from, *at - from);
+    return *at - from;
+  }
+  n = *at - from == 1 ? 2 : 4;
+  out[0] = '\\';
+  out[1] = n == 2 ? 'x' : 'u';
+  for (i = 0; i < n; i++) out[2 + i] = digits[ch >> 4 * (n - 1 - i) & 15];
+  return 2 + n;
+}
+
+/* Bytes of a text without a character at its end that is not complete. */
+static size_t syn__utf8_whole(const char *text, size_t size) {
+  size_t i;
+  for (i = 1; i <= 3 && i <= size; i++) {
+    unsigned char ch = (unsigned char)text[size - i];
+    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
+    if (ch < 0x80) break;
+  }
+  return size;
+}
+
+/* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
+   with "..." at its end, where it does not fit. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
+  char one[8];
+  size_t used = 0, at, n;
+  int cut = size >= capacity;
+  syn_text all = syn__text_of(text, size);
+  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
+  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
+  cut = cut || used >= capacity;
+  for (at = used = 0; at < all.size; used += n) {
+    n = syn__visible(all, &at, one);
+    if (used + n + (cut ? 4 : 1) > capacity) break;
+    memcpy(out + used, one, n);
+  }
+  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -3783,56 +3848,85 @@ static syn_status syn__append(syn_context *c, syn__array *a, const void *items, 
   return SYN_OK;
 }
 
-/* Open addressing with linear probing, at most half full. Entries are never removed. Several
-   entries may have the same key: texts of equal hash, which the caller compares. */
-typedef struct syn__map_slot {
-  int32_t key[2]; /* the bytes of a uint64_t, which would make the slot longer */
-  int value;      /* 0: the slot is empty */
-} syn__map_slot;
+/* A map from keys to the numbers 1, 2 ... in the order in which they were added. A table of twice as
+   many places as keys; the keys of one place stand in a binary tree whose forks test one bit each,
+   at places that rise from the top down: first bits of the mixed key, then, of texts with equal
+   keys, bits of the texts. So a search tests no more bits than key and text have, whatever keys an
+   attacker chooses, and no seed is needed. Keys are mixed, because pairs of ids and code points
+   differ in few low bits. A number above 0 is an entry, below 0 a fork, 0 is none. */
+typedef struct syn__fork {
+  uint32_t at;   /* below 64: this bit of the mixed key; else byte at - 64 of the text, */
+  uint32_t mask; /* of which this bit is tested, see syn__symbol */
+  int child[2];  /* where it is 0, 1 */
+} syn__fork;
 typedef struct syn__map {
-  syn__map_slot *slots;
-  size_t capacity, count; /* capacity: 0 or a power of two */
+  int *heads;      /* [capacity] */
+  size_t capacity; /* 0 or a power of two */
+  syn__array forks, keys; /* syn__fork; uint64_t, the mixed key of each entry */
 } syn__map;
 
-/* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
-static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
-  size_t home = (size_t)syn__mix(key);
-  const syn__map_slot *slot; /* half of them are empty, so the loop ends */
-  if (m->capacity == 0) return 0;
-  do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
-  while (slot->value && memcmp(slot->key, &key, sizeof key));
-  return slot->value;
+/* Byte i of a text + 256; 0 behind the last. i never falls. */
+typedef int (*syn__symbol)(void *user, uint32_t i);
+
+static int syn__text_symbol(void *user, uint32_t i) {
+  const syn_text *text = (const syn_text *)user;
+  return i < text->size ? 256 + (unsigned char)text->at[i] : 0;
 }
 
-static int syn__map_find(const syn__map *m, uint64_t key) {
-  size_t probe = 0;
-  return syn__map_next(m, key, &probe);
+static int syn__fork_side(const syn__fork *f, uint64_t mixed, syn__symbol symbol, void *user) {
+  if (f->at < 64) return (int)(mixed >> f->at & 1);
+  return ((unsigned)symbol(user, f->at - 64) & f->mask) != 0;
 }
 
-/* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
-   memory is missing the map is as it was. Keys are mixed, because pairs of ids and code points
-   differ in few low bits and would fill neighbouring slots. */
-static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
-  syn__map wide = {NULL, 0, 0};
-  size_t i;
-  if ((m->count + 1) * 2 > m->capacity) {
-    wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
-    wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
-    if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->capacity; i++) { /* `wide` has the slots: this cannot fail */
-      uint64_t old;
-      memcpy(&old, m->slots[i].key, sizeof old);
-      if (m->slots[i].value) syn__map_add(c, &wide, old, m->slots[i].value);
-    }
-    syn__free(c, m->slots);
-    *m = wide; /* the old map stays valid up to here */
+static syn__fork *syn__map_fork(const syn__map *m, int at) {
+  return (syn__fork *)m->forks.items + ~at;
+}
+
+/* The only entry that may have this key and text; 0: none has. */
+static int syn__map_leaf(const syn__map *m, uint64_t mixed, syn__symbol symbol, void *user) {
+  int at = m->capacity ? m->heads[(size_t)mixed & (m->capacity - 1)] : 0;
+  while (at < 0) {
+    const syn__fork *f = syn__map_fork(m, at);
+    at = f->child[syn__fork_side(f, mixed, symbol, user)];
   }
-  for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
-    i = (i + 1) & (m->capacity - 1);
-  memcpy(m->slots[i].key, &key, sizeof key);
-  m->slots[i].value = value;
-  m->count++;
+  return at;
+}
+
+/* The entry with this key, 0 when there is none. Where keys may be equal, `symbol` reads the text,
+   and the caller compares it with that of the entry. */
+static int syn__map_find(const syn__map *m, uint64_t key, syn__symbol symbol, void *user) {
+  const uint64_t mixed = syn__mix(key);
+  const int at = syn__map_leaf(m, mixed, symbol, user);
+  return at && ((const uint64_t *)m->keys.items)[at - 1] == mixed ? at : 0;
+}
+
+/* Doubles the table. All entries of a place share the low bits; the next bit says which of two
+   places is theirs, and only a fork at the top can test it. */
+static syn_status syn__map_widen(syn_context *c, syn__map *m) {
+  const size_t n = m->capacity, wide = n ? syn__mul_size(n, 2) : 64;
+  int *heads = (int *)syn__alloc(c, wide, sizeof *heads), leaf;
+  size_t i;
+  if (!heads) return SYN_E_MEMORY;
+  for (i = 0; i < n; i++) {
+    const syn__fork *f = m->heads[i] < 0 ? syn__map_fork(m, m->heads[i]) : NULL;
+    if (f && f->at < 64 && (uint64_t)1 << f->at == n) {
+      heads[i] = f->child[0];
+      heads[i + n] = f->child[1];
+      continue;
+    }
+    for (leaf = m->heads[i]; leaf < 0;) leaf = syn__map_fork(m, leaf)->child[0];
+    if (leaf) heads[i + ((size_t)((const uint64_t *)m->keys.items)[leaf - 1] & n)] = m->heads[i];
+  }
+  syn__free(c, m->heads);
+  m->heads = heads;
+  m->capacity = wide;
   return SYN_OK;
+}
+
+static void syn__map_free(syn_context *c, syn__map *m) {
+  syn__free(c, m->heads);
+  syn__free(c, m->forks.items);
+  syn__free(c, m->keys.items);
 }
 
 /* Texts one after the other in one block, without pointers into it: the block moves when it grows.
@@ -3847,7 +3941,7 @@ typedef struct syn__texts {
 static void syn__texts_free(syn__texts *t) {
   syn__free(t->c, t->bytes.items);
   syn__free(t->c, t->ends.items);
-  syn__free(t->c, t->map.slots);
+  syn__map_free(t->c, &t->map);
 }
 
 /* Where text i begins; for i = count, the unfinished one. */
@@ -3865,10 +3959,53 @@ static syn_status syn__texts_write(syn__texts *t, syn_text text) {
   return syn__append(t->c, &t->bytes, text.at, text.size, 1);
 }
 
+/* The first bit in which two entries differ. */
+static syn__fork syn__fork_between(uint64_t a, uint64_t b, syn_text x, syn_text y) {
+  syn__fork f = {0, 256, {0, 0}};
+  const uint64_t bits = a ^ b;
+  uint32_t i = 0;
+  if (bits) {
+    while (!(bits >> f.at & 1)) f.at++;
+    return f;
+  }
+  while (i < x.size && i < y.size && x.at[i] == y.at[i]) i++;
+  f.at = 64 + i;
+  while (!((unsigned)(syn__text_symbol(&x, i) ^ syn__text_symbol(&y, i)) & f.mask)) f.mask >>= 1;
+  return f;
+}
+
+/* Adds a key that is not there, or, of the next text of t, an equal key of another text; t is null
+   where no keys are equal. When memory is missing the map is as it was. */
+static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, const syn__texts *t) {
+  const uint64_t mixed = syn__mix(key);
+  syn_text text = t ? syn__texts_at(t, m->keys.count) : syn__text_of("", 0);
+  syn__fork fork, *f;
+  int *at, found, side = 0;
+  if (2 * m->keys.count >= m->capacity && syn__map_widen(c, m)) return SYN_E_MEMORY;
+  if (syn__append(c, &m->keys, &mixed, 1, sizeof mixed)) return SYN_E_MEMORY;
+  found = syn__map_leaf(m, mixed, syn__text_symbol, &text);
+  at = &m->heads[(size_t)mixed & (m->capacity - 1)];
+  if (!found) return *at = (int)m->keys.count, SYN_OK;
+  fork = syn__fork_between(mixed, ((const uint64_t *)m->keys.items)[found - 1], text,
+                           t ? syn__texts_at(t, (size_t)found - 1) : text);
+  if (syn__append(c, &m->forks, &fork, 1, sizeof fork)) return m->keys.count--, SYN_E_MEMORY;
+  while (*at < 0) {
+    f = syn__map_fork(m, *at);
+    if (f->at > fork.at || (f->at == fork.at && f->mask < fork.mask)) break;
+    at = &f->child[syn__fork_side(f, mixed, syn__text_symbol, &text)];
+  }
+  f = (syn__fork *)m->forks.items + m->forks.count - 1;
+  side = syn__fork_side(f, mixed, syn__text_symbol, &text);
+  f->child[side] = (int)m->keys.count;
+  f->child[!side] = *at;
+  *at = ~((int)m->forks.count - 1);
+  return SYN_OK;
+}
+
 /* Ends the unfinished text and maps the key to it. */
 static syn_status syn__texts_end(syn__texts *t, uint64_t key) {
   syn_status status = syn__append(t->c, &t->ends, &t->bytes.count, 1, sizeof(size_t));
-  return status ? status : syn__map_add(t->c, &t->map, key, (int)t->ends.count);
+  return status ? status : syn__map_add(t->c, &t->map, key, t);
 }
 
 static uint64_t syn__text_hash(syn_text text) {
@@ -3877,12 +4014,8 @@ static uint64_t syn__text_hash(syn_text text) {
 
 /* Index + 1 of an equal text among those mapped from their hash; 0: there is none. */
 static int syn__texts_find(const syn__texts *t, syn_text text) {
-  uint64_t key = syn__text_hash(text);
-  size_t probe = 0;
-  int i;
-  do i = syn__map_next(&t->map, key, &probe);
-  while (i && syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) != 0);
-  return i;
+  const int i = syn__map_find(&t->map, syn__text_hash(text), syn__text_symbol, &text);
+  return i && !syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) ? i : 0;
 }
 
 /* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
@@ -6910,7 +7043,7 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
    best one and has an error whose message lists the usable names. */
 static syn_status syn__pick_isa(syn_context *c, const char *isa) {
-  char names[80] = "";
+  char names[80] = "", shown[SYN__SHORT];
   const char *nearest = NULL;
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -6925,8 +7058,8 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
-                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s; did you mean "
-                   "'%s'?", isa, names, nearest);
+                   "syn_context_init: isa \"%s\" is not usable here, these are:%s; did you mean "
+                   "'%s'?", syn__shorten(shown, isa), names, nearest);
 }
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
@@ -17798,7 +17931,10 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
   int j;
   for (j = 0; row && j < keys; j++) {
     float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
-    syn__print(&w, "%s", shades[p < 0.8f ? (int)(p * 5.0f) : 4]);
+    const char *shade = shades[p < 0.8f ? (int)(p * 5.0f) : 4];
+    if (w.used < w.capacity && strlen(shade) >= w.capacity - w.used)
+      w.capacity = w.used; /* it does not fit with a final 0: no part of it is written */
+    syn__print(&w, "%s", shade);
   }
   return w.used;
 }
@@ -19784,7 +19920,8 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
     }
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
-                       pattern.size < 80 ? (int)pattern.size : 80, pattern.at,
+                       (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),
+                       pattern.at,
                        nearest ? nearest : "");
   }
   if (!t->n_trained)
@@ -21602,8 +21739,8 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 
 /* -- text in, text out -- */
 
-/* Passes pieces of text on as whole characters. Only the tokenizer "byte" cuts a character: its
-   bytes wait in part[0..n) until all are there; n + left of them make the character. */
+/* Passes pieces of text on as whole characters. Only tokens of bytes cut a character: these bytes
+   wait in part[0..n) until all are there; n + left of them make the character. */
 typedef struct syn__text_stream {
   const syn_tokenizer *t;
   syn_text_callback call;
@@ -21613,12 +21750,13 @@ typedef struct syn__text_stream {
   char part[4];
 } syn__text_stream;
 
-/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where bytes
-   are missing or no character begins with the first one. */
+/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where they
+   are none. */
 static int syn__stream_flush(syn__text_stream *s) {
-  int whole = s->n > 1 && !s->left;
-  syn_text piece = syn__text_of(whole ? s->part : "\xEF\xBF\xBD", whole ? (size_t)s->n : 3);
+  syn_text piece = syn__text_of(s->part, (size_t)s->n);
+  size_t at = 0;
   if (!s->n) return 0;
+  if (syn__utf8_decode(piece, &at) & SYN__INVALID_BYTE) piece = syn__text_of("\xEF\xBF\xBD", 3);
   s->n = s->left = 0;
   return s->call(s->user, piece);
 }
@@ -21627,7 +21765,7 @@ static int syn__stream_flush(syn__text_stream *s) {
 static int syn__stream_token(void *user, int sentence, int token) {
   syn__text_stream *s = (syn__text_stream *)user;
   syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
-  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0;
+  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0; /* 0: whole characters */
   SYN__UNUSED(sentence);
   s->first = 0;
   if (piece.size == 0) return 0;
@@ -21730,6 +21868,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
      char    characters      their code point                      a new character, an invalid byte
      space   words           how often they occur, then bytes      a new word
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
+             of many: bytes  256 bytes; then as above              never
      line    whole lines     bytes                                 a new line
 
    A word of bpe is one white-space character of ASCII and all that follows up to the next: the
@@ -21966,7 +22105,7 @@ static syn_text syn__token_text(const syn_tokenizer *t, int id) {
 
 /* The id of the token with this key, 0 when there is none. */
 static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
-  int found = syn__map_find(&t->vocab.map, key);
+  int found = syn__map_find(&t->vocab.map, key, NULL, NULL);
   return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
@@ -21990,7 +22129,7 @@ typedef struct syn__counter {
   int utf8; /* 1: words with an invalid byte are not counted */
 } syn__counter;
 
-#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}, utf8}
+#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, {NULL, 0, 0}, {NULL, 0, 0}}}, {NULL, 0, 0}, utf8}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -22159,18 +22298,40 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* Reads a word once for its hash, then again to compare it with the tokens of that hash. */
+/* The bytes of a word, read one after the other, in the rare case that a map asks for them. */
+typedef struct syn__word {
+  const syn__reader *start;
+  syn__reader r;        /* copied from `start` for the first byte */
+  char bytes[4];        /* of the character that was read last */
+  uint32_t begin, size; /* its place in the word, its bytes; size 0: none was read */
+  int more;             /* characters follow */
+} syn__word;
+
+static int syn__word_symbol(void *user, uint32_t i) {
+  syn__word *w = (syn__word *)user;
+  if (!w->size) w->r = *w->start;
+  while (i >= w->begin + w->size) {
+    if (!w->more) return 0;
+    w->begin += w->size;
+    w->size = (uint32_t)syn__utf8_encode(syn__reader_next(&w->r), w->bytes);
+    w->more = syn__reader_in_word(&w->r);
+  }
+  return 256 + (unsigned char)w->bytes[i - w->begin];
+}
+
+/* Reads a word once for its hash, then again to compare it with the token of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
+  syn__word word;
   while (syn__reader_more(&r)) {
-    syn__reader word = r; /* its begin, to read it again */
+    const syn__reader begin = r; /* to read it again */
     uint64_t key = SYN_HASH_START;
-    size_t probe = 0;
     int i;
+    word.start = &begin, word.begin = word.size = 0, word.more = 1;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r));
-    do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
-    while (i && !syn__word_equal(word, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
+    if (i && !syn__word_equal(begin, syn__texts_at(&t->vocab, (size_t)i - 1))) i = 0;
     syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
   }
 }
@@ -22184,7 +22345,13 @@ static const syn__tokenizer_kind syn__tokenizer_space = {
    >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
    ============================================================================================== */
 
-/* The tokens are first the characters. Then, again and again, the pair of neighbours with the
+/* The tokens are first the characters. Where they would take more than half of SIZE, which is then
+   at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
+   most frequent follow, up to half of SIZE. All others, and bytes that are not UTF-8, are spelled in
+   bytes: nothing is unknown. A byte from 0x80 on is in no merge, so all other tokens are whole
+   characters. A saved file needs no mark of it: no other token is one such byte.
+
+   Then, again and again, the pair of neighbours with the
    highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
    new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
    each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
@@ -22203,6 +22370,28 @@ static uint64_t syn__pair_key(int left, int right) {
   return (uint64_t)left << 32 | (uint32_t)right;
 }
 
+/* Half of it are the fixed tokens with all bytes. */
+#define SYN__BPE_BYTES (2 * (SYN_FIRST_TOKEN + 256))
+
+/* 1: characters without a token are spelled in bytes; then id SYN_FIRST_TOKEN + i is byte i for all
+   bytes from 0x80 on, and every character of ASCII has a token. */
+static int syn__bpe_spells(const syn_tokenizer *t) {
+  return t->vocab.ends.count >= 256 && syn__texts_begin(&t->vocab, 256) == 256;
+}
+
+/* The token is a part of a character. */
+static int syn__bpe_is_part(syn_text token) {
+  return token.size == 1 && (unsigned char)token.at[0] >= 0x80;
+}
+
+/* A character, or byte i as token i: with 128 tokens of one byte before, which are ASCII. */
+static syn_status syn__bpe_add(syn_tokenizer *t, syn_text token) {
+  const size_t byte = token.size ? (unsigned char)token.at[0] : 0;
+  if (!syn__bpe_is_part(token) || t->vocab.ends.count != byte || t->vocab.bytes.count != byte)
+    return syn__char_add(t, token);
+  return syn__token_add(t, token, SYN__INVALID_BYTE | byte);
+}
+
 /* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
    by their pairs. The bytes are reserved first: they are copied within the array. */
 static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
@@ -22210,6 +22399,7 @@ static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
   syn__merge merge = {left, right};
   int id = syn_tokenizer_size(t);
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
+      syn__bpe_is_part(syn__token_text(t, left)) || syn__bpe_is_part(syn__token_text(t, right)) ||
       syn__token_find(t, syn__pair_key(left, right)))
     return syn__token_refuse(t, "a new pair of tokens before it");
   if (syn__grow(t->c, &bytes->items, &bytes->capacity,
@@ -22243,14 +22433,33 @@ static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   }
 }
 
+/* Writes the merged ids of a word, or of its part between characters that are spelled. */
+static void syn__bpe_write(const syn_tokenizer *t, int *s, int n, syn__ids *out) {
+  int i;
+  n = syn__merge_word(t, s, n);
+  for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+}
+
 static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  int s[SYN__MAX_WORD], n, i;
+  const int spells = syn__bpe_spells(t);
+  int s[SYN__MAX_WORD], n, length;
+  char bytes[4];
+  size_t i, size;
   while (syn__reader_more(&r)) {
-    n = 0;
-    do s[n++] = syn__char_id(t, syn__reader_next(&r)); /* the characters of one word */
-    while (n < SYN__MAX_WORD && syn__reader_in_word(&r));
-    n = syn__merge_word(t, s, n);
-    for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+    n = length = 0;
+    do { /* the characters of one word */
+      const uint32_t ch = syn__reader_next(&r);
+      const int id = syn__token_find(t, ch);
+      if (id || !spells) {
+        s[n++] = id ? id : SYN_UNKNOWN;
+        continue;
+      }
+      syn__bpe_write(t, s, n, out);
+      n = 0;
+      size = syn__utf8_encode(ch, bytes);
+      for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+    } while (++length < SYN__MAX_WORD && syn__reader_in_word(&r));
+    syn__bpe_write(t, s, n, out);
   }
 }
 
@@ -22279,7 +22488,7 @@ static void syn__bpe_free(syn__bpe *b) {
   syn__free(b->t->c, b->begins.items);
   syn__free(b->t->c, b->pairs.items);
   syn__free(b->t->c, b->links.items);
-  syn__free(b->t->c, b->map.slots);
+  syn__map_free(b->t->c, &b->map);
   syn__free(b->t->c, b->heap.keys.items);
 }
 
@@ -22302,25 +22511,49 @@ static int syn__bpe_order(const void *owner, int i, int j) {
   return order;
 }
 
-/* The alphabet: space, then the most frequent characters, as many as SIZE allows; in order of code
-   point. The space counts more than all others together, because every word begins with one. All
-   other characters are SYN_UNKNOWN, and no merge is learned across them. */
+/* The tokens of all bytes. Those of ASCII are characters like others. */
+static syn_status syn__bpe_bytes(syn_tokenizer *t) {
+  syn_status status = SYN_OK;
+  int i;
+  for (i = 0; i < 256 && !status; i++) {
+    const char byte = (char)i;
+    status = syn__bpe_add(t, syn__text_of(&byte, 1));
+  }
+  return status;
+}
+
+/* Adds the characters, counted in `all`, or the bytes with the most frequent ones. */
+static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all) {
+  size_t n = all->texts.ends.count, most = (size_t)(t->size - SYN_FIRST_TOKEN), i;
+  int spells = t->size >= SYN__BPE_BYTES && n + SYN_FIRST_TOKEN > (size_t)t->size / 2;
+  int *sorted;
+  if (!spells && n > most)
+    return syn__fail(t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
+                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in bytes",
+                     t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN, SYN__BPE_BYTES);
+  if (!spells) return syn__add_counted(t, all, syn__order_text);
+  if (syn__bpe_bytes(t)) return t->c->status;
+  for (i = 0; i < n; i++)
+    if (syn__texts_at(&all->texts, i).size == 1) *syn__counter_count(all, (int)i) = 0;
+  sorted = syn__sorted(t->c, all, n, syn__order_count);
+  if (!sorted) return SYN_E_MEMORY;
+  for (i = (size_t)(t->size - SYN__BPE_BYTES) / 2; i < n; i++)
+    *syn__counter_count(all, sorted[i]) = 0; /* the rare ones are spelled */
+  syn__free(t->c, sorted);
+  return syn__add_counted(t, all, syn__order_text);
+}
+
+/* Counts the characters of the words, the space in any case: every word begins with white space. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
   syn__counter all = SYN__COUNTER(b->t->c, 1);
-  int *sorted = NULL;
-  size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
+  size_t i;
   syn__reader space = syn__reader_of(syn__text_of(" ", 1));
-  syn_status status = syn__count_words(&all, space, 1, UINT64_MAX / 2);
+  syn_status status = syn__count_words(&all, space, 1, 1);
   for (i = 0; i < words->ends.count && !status; i++)
     status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i)), 1,
                               *syn__counter_count(&b->counter, (int)i));
-  if (!status) sorted = syn__sorted(b->t->c, &all, all.texts.ends.count, syn__order_count);
-  if (!sorted) status = SYN_E_MEMORY;
-  for (i = most; i < all.texts.ends.count && !status; i++)
-    *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
-  if (!status) status = syn__add_counted(b->t, &all, syn__order_text);
-  syn__free(b->t->c, sorted);
+  if (!status) status = syn__bpe_characters(b->t, &all);
   syn__counter_free(&all);
   return status;
 }
@@ -22334,11 +22567,11 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   syn__bpe_link link;
   int found;
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
-  found = syn__map_find(&b->map, key);
+  found = syn__map_find(&b->map, key, NULL, NULL);
   if (!found) {
     if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
     found = (int)b->pairs.count;
-    if (syn__map_add(b->t->c, &b->map, key, found)) return SYN_E_MEMORY;
+    if (syn__map_add(b->t->c, &b->map, key, NULL)) return SYN_E_MEMORY;
   }
   p = syn__bpe_pair_at(b, found - 1);
   p->count += times;
@@ -22385,9 +22618,11 @@ static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, in
   return SYN_OK;
 }
 
-/* The distinct words as ids, and the counts of their pairs. */
+/* The distinct words as ids, and the counts of their pairs. What is spelled in bytes is in no pair,
+   as if it were unknown. */
 static syn_status syn__bpe_words(syn__bpe *b) {
   int i, begin, left, id = 0;
+  uint32_t ch;
   if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
   for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
     syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i));
@@ -22395,7 +22630,8 @@ static syn_status syn__bpe_words(syn__bpe *b) {
     if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
     do {
       left = id; /* 0 before the first */
-      id = syn__reader_more(&r) ? syn__char_id(b->t, syn__reader_next(&r)) : 0;
+      ch = syn__reader_more(&r) ? syn__reader_next(&r) : SYN__INVALID_BYTE;
+      id = ch == SYN__INVALID_BYTE ? 0 : ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
       if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
           syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
         return SYN_E_MEMORY;
@@ -22447,7 +22683,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
 }
 
 static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
+    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__bpe_add, syn__bpe_learn,
     syn__bpe_encode};
 
 /* ==============================================================================================
@@ -22483,7 +22719,7 @@ static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) 
    the first number above the limit, so it cannot overflow. */
 static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
                                                       uint32_t *size) {
-  char names[200] = "";
+  char names[200] = "", shown[SYN__SHORT];
   size_t i, n, used = 0;
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
     const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
@@ -22497,8 +22733,8 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
     if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
-  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
-            spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d",
+            syn__shorten(shown, spec ? spec : ""), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   return NULL;
 }
 
@@ -23473,22 +23709,35 @@ static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
     n = k;
   }
 }
-/* The ids of the word at *r, which moves on; -1: more than `room`. */
+/* The next character in bytes: their ids, how many; -1: more than `room`. */
+static int syn__small_spell(syn__reader *r, int *ids, int room) {
+  char bytes[4];
+  int n = (int)syn__utf8_encode(syn__reader_next(r), bytes), i;
+  if (n > room) return -1;
+  for (i = 0; i < n; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
+  return n;
+}
+/* The ids of the word at *r, which moves on; -1: more than `room`. bpe spells as syn__bpe_spells
+   tells. */
 static int syn__small_word(const syn__small_tokenizer *t, syn__reader *r, int *ids, int room) {
-  int one = t->kind == SYN__TEXT_CHAR || t->kind == SYN__TEXT_BPE, n = 0, i;
-  if (t->kind == SYN__TEXT_BYTE) {
-    char bytes[4];
-    n = (int)syn__utf8_encode(syn__reader_next(r), bytes);
-    for (i = 0; i < n && n <= room; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
-    return n <= room ? n : -1;
-  }
+  const int bpe = t->kind == SYN__TEXT_BPE, one = bpe || t->kind == SYN__TEXT_CHAR;
+  const int spells = bpe && t->by_bytes >= 256 && t->ends[256] == 256;
+  int n = 0, length = 0, more;
+  if (t->kind == SYN__TEXT_BYTE) return syn__small_spell(r, ids, room);
   do {
-    if (n == room) return -1;
-    ids[n++] = syn__small_find(t, *r, one ? 1 : 0);
+    const int id = n < room ? syn__small_find(t, *r, one ? 1 : 0) : 0;
+    if (n >= room) return -1;
+    if (id == SYN_UNKNOWN && spells) {
+      more = syn__small_spell(r, ids + n, room - n);
+      if (more < 0) return -1;
+      n += more;
+      continue;
+    }
+    ids[n++] = id;
     do syn__reader_next(r);
     while (!one && syn__reader_in_word(r));
-  } while (t->kind == SYN__TEXT_BPE && n < SYN__MAX_WORD && syn__reader_in_word(r));
-  return t->kind == SYN__TEXT_BPE ? syn__small_merge(t, ids, n) : n;
+  } while (bpe && ++length < SYN__MAX_WORD && syn__reader_in_word(r));
+  return bpe ? syn__small_merge(t, ids, n) : n;
 }
 
 int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
@@ -24221,10 +24470,13 @@ const char *syn_file_value(const syn_file *f, const char *key) {
 
 #ifndef SYN_NO_STDIO
 
-/* The last bytes of a path, where its file is named: the message is 400 bytes long. */
+/* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
+   a whole character. */
 static const char *syn__path_end(const char *path) {
   size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
+  if (n <= 150) return path;
+  for (path += n - 150; ((unsigned char)*path & 0xC0) == 0x80;) path++;
+  return path;
 }
 
 /* "path: cannot open: No such file or directory" */
@@ -25385,39 +25637,31 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   return SYN_OK;
 }
 
-/* 1: a tensor with the scales or groups of a parameter that is stored with them. */
-SYN__NOINLINE int syn__companion(const syn_file *f, const syn_model *m, const char *name) {
-  const char *dot = strrchr(name, '.');
-  char own[SYN__STORED_NAME], again[SYN__STORED_NAME];
-  size_t size = dot ? (size_t)(dot - name) : sizeof own;
-  const syn_param *w;
-  const syn_entry *e;
-  int i;
-  if (size >= sizeof own) return 0;
-  memcpy(own, name, size);
-  own[size] = 0;
-  w = syn_model_find(m, own);
-  e = w ? syn_file_find(f, own) : NULL;
-  for (i = 1; e && i < (e->dtype == SYN_U8 ? 3 : e->dtype == SYN_I8 ? 2 : 1); i++)
-    if (!strcmp(syn__stored_name(again, own, i), name)) return 1;
-  return 0;
-}
 /* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
-   than the weights. */
-static syn_status syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i;
-  char shown[SYN__SHORT];
+   than the weights. Returns what each tensor belongs to: a parameter's number + 1, 0: none. The
+   caller frees it; null (recorded): failed. */
+static int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
+  const syn_entry *entries = (const syn_entry *)f->entries.items;
+  size_t n = f->entries.count, i;
+  int *owner = (int *)syn__alloc(c, n ? n : 1, sizeof *owner), k, ok = owner != NULL;
+  char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
-  for (i = 0; i < m->g.n_params; i++)
-    if (syn__weight_find(c, f, &m->g.params[i], &s)) return SYN_E_FORMAT;
-  for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name; /* three prefixes name no weights */
-    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name) && !syn__companion(f, m, name))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                       syn__shorten(shown, name));
+  for (i = 0; i < m->g.n_params && ok; i++) {
+    ok = !syn__weight_find(c, f, &m->g.params[i], &s);
+    for (k = 0; ok && k < s.count; k++)
+      owner[syn_file_find(f, syn__stored_name(name, m->g.params[i].name, k)) - entries] = (int)i + 1;
   }
-  return SYN_OK;
+  for (i = 0; i < n && ok; i++) {
+    const char *given = entries[i].name; /* three prefixes name no weights */
+    ok = owner[i] || !strncmp(given, "test.", 5) || !strncmp(given, "optimizer.", 10) ||
+         !strncmp(given, "tokenizer.", 10);
+    if (!ok)
+      syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                syn__shorten(shown, given));
+  }
+  if (ok) return owner;
+  syn__free(c, owner);
+  return NULL;
 }
 
 /* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
@@ -25435,8 +25679,9 @@ static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn
    entry is checked before memory is allocated; copying cannot fail. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
-  int in_place = 1;
-  if (syn__weights_check(c, f, m)) return SYN_E_FORMAT;
+  int in_place = 1, *owner = syn__weights_check(c, f, m);
+  if (!owner) return c->status;
+  syn__free(c, owner);
   for (i = 0; i < m->g.n_params; i++) {
     const syn_entry *e = syn_file_find(f, m->g.params[i].name);
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
@@ -25498,6 +25743,7 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
 typedef struct syn__tensor_reader {
   syn__stream_in s;
   syn_model *m;
+  const int *owner;     /* of each tensor, as syn__weights_check says */
   unsigned char *bytes; /* of some numbers as they are in the file */
   void *tokenizer[2];   /* the bytes of each; null: not in the file */
 } syn__tensor_reader;
@@ -25527,7 +25773,8 @@ static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, s
 
 /* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
 static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
-  const syn_param *p = syn_model_find(r->m, e->name);
+  const int owner = r->owner[e - (const syn_entry *)r->m->file->entries.items];
+  const syn_param *p = owner ? &r->m->g.params[owner - 1] : NULL;
   size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
   float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
   int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
@@ -25591,8 +25838,9 @@ static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
 
 /* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
 static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
-  syn__tensor_reader r = {*s, NULL, NULL, {NULL, NULL}};
+  syn__tensor_reader r = {*s, NULL, NULL, NULL, {NULL, NULL}};
   int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
+  int *owner = NULL;
   syn_status status = SYN_E_FORMAT;
   syn_config config;
   size_t i;
@@ -25602,9 +25850,11 @@ static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integer
     r.m->file = f;
     r.m->packed = 1;
     *integers = syn__stored_as_integers(f, r.m);
-    if (!*integers && !syn__weights_check(s->c, f, r.m)) status = syn__tensors_read(&r, order);
+    if (!*integers) r.owner = owner = syn__weights_check(s->c, f, r.m);
+    if (owner) status = syn__tensors_read(&r, order);
   } else syn_file_free(f);
   syn__free(s->c, order);
+  syn__free(s->c, owner);
   syn__free(s->c, r.bytes);
   syn__free(s->c, r.tokenizer[0]);
   syn__free(s->c, r.tokenizer[1]);
@@ -25831,9 +26081,11 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
                                         const syn_entry *list) {
   syn_context *c = t->c;
   const syn_config *k = &t->m->config;
-  syn_status status = syn__weights_check(c, f, t->m);
+  int *owner = syn__weights_check(c, f, t->m);
+  syn_status status = owner ? SYN_OK : c->status;
   static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS};
   int i;
+  syn__free(c, owner);
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
   if (!status) status = syn__state_same(c, f, "task", k->task);

@@ -55,7 +55,7 @@ printf 'x\tzzz\ny\tz z\n' >abc.tgt
 train --src abc.src --tgt abc.tgt $c -o mark >log 2>err
 is 'a TAB in a target file' '0  6' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
 is 'eval: a bar is no separator' '0.00 0.00' "$(printf 'one\tq|%s\n' "$(echo one | "$SYN" run -m bar)" >q.tsv
-  "$SYN" eval -m bar --data q.tsv --metric exact | cut -d ' ' -f 2) $(printf '|\n' >h; printf 'a|b\n' >r
+  "$SYN" eval -m bar --data q.tsv --metric exact 2>err | cut -d ' ' -f 2) $(printf '|\n' >h; printf 'a|b\n' >r
   "$SYN" score --metric exact h r | cut -d ' ' -f 2)"
 refused 'labels have no alternatives' 2 'syn: train --alternatives |: only targets of seq2seq *' train \
   --task classify --data bar.tsv --alternatives '|' -o n
@@ -260,6 +260,10 @@ is 'the loss is of the others' "$(share lf.class --data lf.tsv --metric nats --j
 printf 'red cat\t= never\n' >newtag.tsv
 says 'tags that are new' '*newtag.tsv: 1 of 2 labels are not in the training*: never (1)' eval -m tag --data newtag.tsv \
   --metric accuracy,nats,f1
+printf 'ab\tba\nab \tdc\n' >blanks.tsv
+says 'labels with blanks' '*blanks.tsv: 1 labels begin or end in a blank, which makes them other labels*' train $net \
+  --task classify --data blanks.tsv --encoder linear --tokenizer char -o n
+says 'no search' 'syn: --alpha has no effect: classify chooses without a search' run -m lf.class --alpha 1 lf.in
 for i in 1 2 3 4 5 6 7 8 9 10; do printf 'ab\tba\n'; done >twice.tsv
 says 'lines held back that are trained on' '*syn: 1 of the 1 lines held back of twice.tsv are in its training part, too*' \
   train $net $c --data twice.tsv --hold-back 0.1 -o n

@@ -374,7 +374,7 @@ static const hostile broken[] = {
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "two times \"__metadata__\""},
     {"{\"__metadata__\":{\"k\":\"\xFF\"}}", 0, "invalid UTF-8"},
     {"{'a':1}", 0, "expected a string, found '''"},
-    {"{\"bad\\u0007\\nname\":1}", 0, "tensor \"bad??name\""},
+    {"{\"bad\\u0007\\nname\":1}", 0, "tensor \"bad\\x07\\x0aname\""},
     {"{\v}", 0, "expected a string, found byte 0x0B"}};
 
 static int has_words(const char *message, const char *words) {
@@ -703,6 +703,52 @@ static void test_full(const content *t, const store *whole) {
   (void)t, (void)whole;
   printf("skipped: a full disk needs setrlimit\n");
 #endif
+}
+
+/* -- what messages show of names -- */
+
+/* The message about a file that is not there, without what the system says. */
+static void name_shown(const char *path, const char *wanted) {
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  CHECK(!syn_file_load(&c, path), "there is a file");
+  CHECK(!strncmp(c.message, wanted, strlen(wanted)), "wanted %s, got %s", wanted, c.message);
+  CHECK(!*syn__utf8_invalid(c.message), "not UTF-8: %s", c.message);
+}
+
+static void test_messages(void) {
+  char name[500];
+  syn_context c;
+  heap h;
+  size_t i, k;
+  name_shown("a\x1b[2J\n\tb\x7f", "a\\x1b[2J\\x0a\\x09b\\x7f: cannot open");
+  name_shown("\xC2\x85\xC2\x9B" "31m\xC2\xA0\xC3\xA9", "\\u0085\\u009b31m\xC2\xA0\xC3\xA9: ");
+  name_shown("\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x8F\xD8\x9C\xE2\x80\xA8\xE2\x80\x8D",
+             "\\u202e\\u2066\\u200f\\u061c\\u2028\xE2\x80\x8D: ");
+  name_shown("\x9B" "31m \xE9t\xC3", "\\x9b31m \\xe9t\\xc3: "); /* not UTF-8 */
+  for (i = 140; i < 160; i++) { /* the end of a long path begins with a whole character */
+    for (k = 0; k < i; k++) name[k] = "\xE6\x97\xA5"[k % 3];
+    memcpy(name + i - i % 3, "x", 2);
+    name_shown(name, "\xE6\x97\xA5");
+  }
+  for (i = 300; i < 420; i++) { /* a message that does not fit */
+    char out[400];
+    for (k = 0; k + 3 <= i; k += 3) memcpy(name + k, k % 2 ? "\xE6\x97\xA5" : "\xE2\x80\xAE", 3);
+    memcpy(name + k, "end", 4);
+    syn__show(out, sizeof out, name, strlen(name));
+    CHECK(strlen(out) < sizeof out && !*syn__utf8_invalid(out), "%lu: %s", (unsigned long)i, out);
+    CHECK(!strcmp(out + strlen(out) - 3, "..."), "%lu: %s", (unsigned long)i, out);
+  }
+  memset(name, 'a', sizeof name);
+  name[399] = 0;
+  context_on(&c, &h, 0);
+  syn__fail(&c, SYN_E_VALUE, "%s", name);
+  CHECK(!strcmp(c.message, name), "a message that just fits: %s", c.message);
+  name[399] = 'a', name[400] = 0;
+  syn_context_clear(&c);
+  syn__fail(&c, SYN_E_VALUE, "%s", name);
+  CHECK(strlen(c.message) == 399 && !strcmp(c.message + 396, "..."), "one more: %s", c.message);
 }
 
 /* -- names that lead elsewhere, modes -- */
@@ -1231,6 +1277,7 @@ int main(void) {
   test_sink(&t, &whole);
   test_files(&t, &whole);
   test_full(&t, &whole);
+  test_messages();
 #ifdef POSIX
   test_beside(&t);
   test_links(&t, &whole);

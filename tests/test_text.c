@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include <string.h>
+#include <time.h>
 
 /* -- helpers -- */
 
@@ -64,16 +65,43 @@ static size_t random_text(syn_random *r, char *out, int most) {
   return size;
 }
 
-/* What the tokenizer "space" makes of a text of ASCII: runs of white space become their line ends or
-   one space, at the ends of the text nothing. */
+/* The bytes of the white space that a text begins with; 0: none. */
+static size_t white_at(syn_text text, size_t at) {
+  static const char *const white[] = {
+      "\t", "\n", "\v", "\f", "\r", "\x1C", "\x1D", "\x1E", "\x1F", " ", "\xC2\x85", "\xC2\xA0",
+      "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84",
+      "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A",
+      "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80"};
+  size_t i, n;
+  for (i = 0; i < sizeof white / sizeof *white; i++) {
+    n = strlen(white[i]);
+    if (n <= text.size - at && !memcmp(text.at + at, white[i], n)) return n;
+  }
+  return 0;
+}
+
+/* What the tokenizer "space" makes of a text: runs of white space become their line ends or one
+   space, at the ends of the text nothing. A word with a byte that is not UTF-8 is unknown, with its
+   space or line end: a space and U+FFFD. */
 static syn_text words_of(syn_text text, char *out) {
-  size_t i = 0, n = 0, begin, k;
+  size_t i = 0, n = 0, k, white, word;
+  int ends;
+  syn_text part;
   while (i < text.size) {
-    for (begin = i; i < text.size && strchr(" \t\r\n\v\f\x1C\x1F", text.at[i]);) i++;
-    for (k = begin; k < i; k++)
-      if (text.at[k] == '\n') out[n++] = '\n', begin = text.size;
-    if (begin > 0 && begin < i && i < text.size) out[n++] = ' ';
-    if (i < text.size) out[n++] = text.at[i++];
+    for (ends = 0, k = i; (white = white_at(text, k)) != 0; k += white) ends += text.at[k] == '\n';
+    for (word = n; ends > 0; ends--) word = n, out[n++] = '\n';
+    if (n == word && i > 0 && k < text.size) out[n++] = ' ';
+    part.at = text.at + k;
+    for (i = k; i < text.size && !white_at(text, i);) i++;
+    part.size = i - k;
+    if (syn_text_invalid(part)) {
+      n = word;
+      strcpy(out + n, word ? " \xEF\xBF\xBD" : "\xEF\xBF\xBD");
+      n += strlen(out + n);
+    } else {
+      memcpy(out + n, part.at, part.size);
+      n += part.size;
+    }
   }
   text.at = out;
   text.size = n;
@@ -401,24 +429,6 @@ static void test_words(void) {
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
-/* The alphabet of a small bpe: the space and the most frequent characters. */
-static void test_alphabet(void) {
-  static const int want[] = {4, 6, 1, 5};
-  syn_context c;
-  test_memory m;
-  syn_text line = text_of("zzzzbbbbyya");
-  syn_tokenizer *t;
-  test_begin(&c, &m);
-  t = syn_tokenizer_learn(&c, "bpe:7", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
-  if (t) check_ids(t, text_of("zyb"), want, 4);
-  syn_tokenizer_free(t);
-  line.size = 0;
-  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
-  syn_tokenizer_free(t);
-}
-
 static void test_utf8(void) {
   static const char *const bad[] = {"\x80", "\xC0\x80", "\xC3", "\xE2\x82", "\xED\xA0\x80",
                                     "\xF4\x90\x80\x80", "\xE0\x80\x80", "\xF0\x80\x80\x80", "\xFE",
@@ -707,6 +717,94 @@ static unsigned char *saved(const syn_tokenizer *t, size_t *size) {
   return bytes;
 }
 
+/* The alphabet of a small bpe: the space and all characters, or an error that says how many. */
+static void test_alphabet(void) {
+  static const int want[] = {4, 8, 7, 6};
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of("zzzzbbbbyya");
+  syn_tokenizer *t;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, "bpe:9", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 9, "%s", c.message);
+  if (t) check_ids(t, text_of("zyb"), want, 4);
+  syn_tokenizer_free(t);
+  CHECK(!syn_tokenizer_learn(&c, "bpe:8", 0, &line, 1) && c.status == SYN_E_VALUE, "no room");
+  CHECK(strstr(c.message, "have 5 characters") && strstr(c.message, "SIZE 9 or"), "%s", c.message);
+  syn_context_clear(&c);
+  line.size = 0;
+  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* A text of `many` characters from U+4E00 on, each so often that a smaller one is more frequent. */
+static size_t write_many(char *out, int many) {
+  size_t size = 0;
+  int i, k;
+  for (k = 1; k <= 64; k *= 2)
+    for (i = 0; i < many / k; i++) {
+      size += put(out + size, 0x4E00 + (uint32_t)i);
+      if (i % 7 == 6) out[size++] = ' ';
+    }
+  return size;
+}
+
+/* More characters than fit: the frequent ones are tokens, the others are bytes, nothing is unknown. */
+static void test_many_characters(void) {
+  enum { MANY = 6000 };
+  static char text[8 * MANY], out[8 * MANY];
+  static int ids[8 * MANY];
+  static const char *const others[] = {"", "ab \xF0\x9F\x98\x80!", "\xFF\xE4\xB8 \xC3", "\xE9\xBF\xBF\xCC\x81\n"};
+  syn_context c;
+  test_memory m;
+  syn_text line;
+  syn_tokenizer *t, *u;
+  size_t i, size;
+  int n, k, bytes = 0, unknown = 0;
+  unsigned char *file;
+  test_begin(&c, &m);
+  line.at = text;
+  line.size = write_many(text, MANY);
+  t = syn_tokenizer_learn(&c, "bpe:4000", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) <= 4000, "%d tokens: %s", syn_tokenizer_size(t), c.message);
+  n = syn_tokenizer_encode(t, line, ids, 8 * MANY);
+  CHECK(syn_tokenizer_decode(t, ids, n, out, sizeof out) == line.size && !memcmp(out, text, line.size),
+        "the text does not come back");
+  for (k = 0; k < n; k++) unknown += ids[k] == SYN_UNKNOWN, bytes += ids[k] < 260;
+  CHECK(unknown == 0 && bytes > 3 * 4000 && n < (int)line.size, "%d tokens, %d unknown, %d bytes", n, unknown, bytes);
+  for (k = 4; k < 264; k++) {
+    syn_text piece = syn_tokenizer_piece(t, k, 0);
+    CHECK(k < 260 ? piece.size == 1 && (unsigned char)piece.at[0] == k - 4 : piece.size == 3, "token %d", k);
+  }
+  for (k = 4 + 256; k < syn_tokenizer_size(t); k++)
+    CHECK(!syn_text_invalid(syn_tokenizer_piece(t, k, 0)), "token %d is a part of a character", k);
+  file = saved(t, &size);
+  u = syn_tokenizer_load(&c, file, size);
+  CHECK(u && same_bytes(t, u), "%s", c.message);
+  for (i = 0; i < 4; i++) {
+    CHECK(comes_back(t, text_of(others[i])) && comes_back(u, text_of(others[i])), "text %d", (int)i);
+    n = syn_tokenizer_encode(u, text_of(others[i]), ids, 64);
+    for (k = 0; k < n; k++) CHECK(ids[k] != SYN_UNKNOWN, "text %d: unknown token %d", (int)i, k);
+  }
+  syn_tokenizer_free(u);
+  syn_tokenizer_free(t);
+  free(file);
+  line.size = write_many(text, 255); /* with the space and the fixed ones half of 520 */
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "255 characters fit into half of 520");
+  syn_tokenizer_free(t);
+  line.size = write_many(text, 256);
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 1 && comes_back(t, line), "256 do not");
+  syn_tokenizer_free(t);
+  t = syn_tokenizer_learn(&c, "bpe:519", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "519 has no bytes");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
 /* Loads damaged bytes: an error with its text, or a tokenizer that works. */
 static int survives(syn_context *c, const unsigned char *bytes, size_t size) {
   int ids[64], n, i, ok;
@@ -807,6 +905,291 @@ static void test_saved(void) {
   syn_context_clear(&c);
   CHECK(!syn_tokenizer_load(&c, NULL, 0) && c.status == SYN_E_FORMAT, "no bytes");
   CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* -- words that someone chose -- */
+
+/* Writes `count` words of 8 letters, some to a line. Chosen: the first places of all lie in 1/64 of a
+   table of 2^k places for twice as many entries, where a map with linear probing has one long run. */
+static size_t write_words(char *out, int count, int chosen) {
+  uint64_t table = 64, number = 1, n, h;
+  size_t size = 0;
+  int words = 0, i;
+  while (table < (uint64_t)count * 2) table *= 2;
+  for (; words < count; number++) {
+    syn_random mixed;
+    out[size] = ' ';
+    for (i = 1, n = number; i < 9; i++, n /= 26) out[size + (size_t)i] = (char)('a' + (int)(n % 26));
+    h = syn_hash(SYN_HASH_START, out + size, 9);
+    mixed.state = h - UINT64_C(0x9E3779B97F4A7C15); /* the next number of this state is h, mixed */
+    if (chosen && (syn_random_next(&mixed) & (table - 1)) >= table / 64) continue;
+    size += 9;
+    words++;
+  }
+  return size;
+}
+
+/* The seconds that learning, encoding and loading take. */
+static double seconds_of(const char *spec, const char *text, size_t size) {
+  syn_context c;
+  syn_text line;
+  syn_tokenizer *t, *u;
+  size_t bytes;
+  unsigned char *file;
+  clock_t begin = clock();
+  syn_context_init(&c, NULL);
+  line.at = text;
+  line.size = size;
+  t = syn_tokenizer_learn(&c, spec, 0, &line, 1);
+  syn_tokenizer_encode(t, line, NULL, 0);
+  file = saved(t, &bytes);
+  u = syn_tokenizer_load(&c, file, bytes);
+  CHECK(u != NULL, "%s", c.message);
+  syn_tokenizer_free(t);
+  syn_tokenizer_free(u);
+  free(file);
+  return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+static void test_chosen(void) {
+  enum { WORDS = 30000 };
+  static char text[9 * WORDS + 9];
+  double plain = seconds_of("space", text, write_words(text, WORDS, 0));
+  double chosen = seconds_of("space", text, write_words(text, WORDS, 1));
+  CHECK(chosen < 8 * plain + 0.1, "%.2f s, words that nobody chose %.2f s", chosen, plain);
+}
+
+/* Texts of one 64-bit hash are told apart: with a common begin or end, one inside the other's
+   length. */
+static void test_collision(void) {
+  static const char *const a = "8yn0iYCKYHlIj4-BwPqk", *const b = "GReLUrM4wMqfg9yzV3KQ";
+  syn_context c;
+  test_memory m;
+  char text[6][40];
+  syn_text lines[6];
+  syn_tokenizer *t, *u;
+  unsigned char *file;
+  size_t size;
+  int i, ids[6], id;
+  test_begin(&c, &m);
+  CHECK(syn_hash(SYN_HASH_START, a, 20) == syn_hash(SYN_HASH_START, b, 20), "no collision");
+  for (i = 0; i < 6; i++) {
+    sprintf(text[i], "%s%.*s", i % 2 ? a : b, i / 2, "xyz");
+    lines[i] = text_of(text[i]);
+  }
+  t = syn_tokenizer_learn(&c, "line", 0, lines, 5);
+  CHECK(t && syn_tokenizer_size(t) == 9, "%d tokens", syn_tokenizer_size(t));
+  file = saved(t, &size);
+  u = syn_tokenizer_load(&c, file, size);
+  CHECK(u && same_bytes(t, u), "%s", c.message);
+  for (i = 0; i < 6; i++) {
+    syn_tokenizer_encode(u, lines[i], &ids[i], 1);
+    CHECK(i == 5 ? ids[i] == SYN_UNKNOWN : ids[i] > 3, "text %d is %d", i, ids[i]);
+    for (id = 0; id < i; id++) CHECK(ids[i] != ids[id], "texts %d and %d are one token", i, id);
+  }
+  syn_tokenizer_free(t);
+  syn_tokenizer_free(u);
+  free(file);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* -- any text of Unicode -- */
+
+/* A character, or bytes that are none: of all planes, of marks, white space, cased letters. */
+static size_t random_piece(syn_random *r, char *out) {
+  static const char *const pieces[] = {" ", "  ", "\n", "\r\n", "\t", "\xC2\xA0", "\xE3\x80\x80", "the",
+                                       "THE", "\xCE\xA3", "\xC4\xB0", "e\xCC\x81", "\xEF\xBB\xBF", "'", "\xE2\x80\xA8"};
+  static const uint32_t from[] = {0x21, 0x41, 0xC0, 0x300, 0x370, 0x1100, 0x1EA0, 0xAC00, 0x4E00, 0xF900, 0x10400, 0x1D15E,
+                                  0x900, 0x1};
+  static const int many[] = {94, 58, 400, 112, 400, 256, 96, 11172, 400, 400, 80, 7, 400, 0xD7FF};
+  int k = syn_random_below(r, 40), i;
+  uint32_t ch;
+  if (k < 15) return strlen(strcpy(out, pieces[k]));
+  if (k < 29) return put(out, from[k - 15] + (uint32_t)syn_random_below(r, many[k - 15]));
+  if (k < 31) return out[0] = (char)(128 + syn_random_below(r, 128)), (size_t)1;
+  if (k < 33) {
+    ch = 0xE000 + (uint32_t)syn_random_below(r, 0x110000 - 0xE000);
+    return put(out, ch);
+  }
+  for (i = 0; i < 4; i++) out[i] = (char)('a' + syn_random_below(r, 6));
+  return 4;
+}
+
+/* What a tokenizer that knows the characters, words or lines makes of a text. */
+static syn_text known_text(const syn_tokenizer *t, syn_text text, char *out, char *words) {
+  const char *type = syn_tokenizer_type(t);
+  syn_text last = syn_tokenizer_piece(t, 259, 0), made;
+  int bytes = !strcmp(type, "byte") || !strcmp(type, "line") || (last.size == 1 && last.at[0] == '\xFF');
+  size_t i, n = 0;
+  if (text.size >= 3 && !memcmp(text.at, "\xEF\xBB\xBF", 3)) text.at += 3, text.size -= 3;
+  made.size = syn_text_normalize(text, syn_tokenizer_flags(t), words, ROOM);
+  made.at = words;
+  if (!strcmp(type, "space")) return words_of(made, out);
+  if (bytes || !syn_text_invalid(made)) return made;
+  for (i = 0; i < made.size; i++) { /* a byte at a time: one that makes no character is U+FFFD */
+    syn_text one = made;
+    size_t k;
+    one.at += i;
+    for (k = 1; k <= 4 && k <= made.size - i; k++) {
+      one.size = k;
+      if (!syn_text_invalid(one)) break;
+    }
+    if (k <= 4 && k <= made.size - i) {
+      memcpy(out + n, one.at, k);
+      n += k, i += k - 1;
+    } else {
+      memcpy(out + n, "\xEF\xBF\xBD", 3);
+      n += 3;
+    }
+  }
+  made.at = out;
+  made.size = n;
+  return made;
+}
+
+typedef struct small_model {
+  char *at;
+  size_t size, room;
+  char *ram;
+  syn_small *s;
+} small_model;
+
+static size_t small_put(void *user, const void *bytes, size_t size) {
+  small_model *m = (small_model *)user;
+  if (m->size + size > m->room) {
+    m->room = 2 * (m->size + size);
+    m->at = (char *)realloc(m->at, m->room);
+  }
+  if (!m->at) return 0;
+  memcpy(m->at + m->size, bytes, size);
+  m->size += size;
+  return size;
+}
+
+/* A small model of this task with the tokenizer, which it takes over; s is null: refused. */
+static void small_begin(small_model *b, syn_context *c, const char *task, syn_tokenizer *t) {
+  syn_config k;
+  syn_model *m;
+  syn_small_options options;
+  syn_sink sink = {small_put, NULL};
+  const int lm = !strcmp(task, "lm"), both = lm || !strcmp(task, "seq2seq");
+  syn_text labels[2];
+  long ram;
+  labels[0] = text_of("x"), labels[1] = text_of("y");
+  memset(b, 0, sizeof *b);
+  memset(&k, 0, sizeof k);
+  memset(&options, 0, sizeof options);
+  sink.user = b;
+  options.tokenizers = 1;
+  k.task = task;
+  if (!lm) k.encoder = "id", k.src_vocab = syn_tokenizer_size(t);
+  if (both) k.decoder = lm ? "id" : "mh_dot_att", k.tgt_vocab = syn_tokenizer_size(t);
+  else k.classes = !strcmp(task, "tag") ? 3 : 2;
+  k.d_model = 8, k.heads = 1, k.max_len = 16;
+  m = syn_model_new(c, &k);
+  syn_model_set_tokenizers(m, lm ? NULL : t, both ? t : syn_tokenizer_learn(c, "line", 0, labels, 2));
+  if (m && syn_small_write(c, m, &options, &sink) == SYN_OK) {
+    ram = syn_small_ram(b->at, b->size, NULL);
+    b->ram = (char *)malloc(ram > 0 ? (size_t)ram : 1);
+    if (ram > 0) b->s = syn_small_open(b->ram, (size_t)ram, b->at, b->size, NULL, NULL);
+  }
+  syn_model_free(m);
+}
+
+static void small_end(small_model *b) {
+  free(b->ram);
+  free(b->at);
+}
+
+/* Every text through a tokenizer of each kind with each flag, learned from all texts: the documented
+   text comes back, whether it was saved or not; a small model has the same tokens. TEXTS: how many. */
+static void test_any_text(void) {
+  const char *asked = getenv("TEXTS");
+  int count = asked ? atoi(asked) : CHECK_QUICK ? 50 : 500, i, k, n, wrong = 0, small_wrong = 0, smalls = 0;
+  static const char *const specs[] = {"byte", "char", "space", "bpe:4000", "bpe:60000", "line"};
+  static const int flags[] = {0, SYN_LOWERCASE, SYN_NFC, SYN_LOWERCASE | SYN_NFC};
+  static int ids[ROOM], small_ids[ROOM];
+  static char out[ROOM], want[ROOM], words[ROOM];
+  char *block = (char *)malloc((size_t)count * 256), *at = block;
+  syn_text *texts = (syn_text *)malloc((size_t)count * sizeof *texts);
+  syn_random r = {36};
+  syn_context c;
+  if (!block || !texts) abort();
+  for (i = 0; i < count; i++) {
+    texts[i].at = at;
+    for (n = syn_random_below(&r, 40), k = 0; k < n; k++) at += random_piece(&r, at);
+    texts[i].size = (size_t)(at - texts[i].at);
+  }
+  syn_context_init(&c, NULL);
+  for (k = 0; k < 24; k++) {
+    syn_tokenizer *t = syn_tokenizer_learn(&c, specs[k / 4], flags[k % 4], texts, (size_t)count);
+    small_model b;
+    size_t size;
+    unsigned char *file = saved(t, &size);
+    int composes = flags[k % 4] & SYN_NFC;
+    syn_tokenizer *u = syn_tokenizer_load(&c, file, size);
+    CHECK(t && u && same_bytes(t, u), "%s: %s", specs[k / 4], c.message);
+    small_begin(&b, &c, "lm", u);
+    CHECK(!b.s == (composes || syn_tokenizer_size(t) > 65000), "%s, flags %d: %s", specs[k / 4], flags[k % 4], c.message);
+    if (composes) CHECK(strstr(c.message, "without it") != NULL, "%s", c.message);
+    syn_context_clear(&c);
+    for (i = 0; i < count; i++) {
+      const syn_text text = texts[i], wanted = known_text(t, text, want, words);
+      n = syn_tokenizer_encode(t, text, ids, ROOM);
+      CHECK(n <= (int)text.size * (flags[k % 4] ? 3 : 1) + 1, "%d tokens of %d bytes", n, (int)text.size);
+      size = syn_tokenizer_decode(t, ids, n, out, sizeof out);
+      if (size != wanted.size || memcmp(out, wanted.at, size)) {
+        if (!wrong++) CHECK(0, "%s, flags %d, text %d: %s wanted %.*s", specs[k / 4], flags[k % 4], i, out, (int)wanted.size, wanted.at);
+      }
+      if (b.s) {
+        smalls++;
+        small_wrong += syn_small_encode(b.s, text, small_ids, ROOM) != n || memcmp(ids, small_ids, (size_t)n * sizeof *ids);
+      }
+    }
+    small_end(&b);
+    syn_tokenizer_free(t);
+    free(file);
+  }
+  CHECK(!wrong && !small_wrong && smalls > 6 * count, "%d texts do not come back, %d of %d are other in a small model", wrong,
+        small_wrong, smalls);
+  if (asked) printf("%d texts, 24 tokenizers: %d differences; %d in a small model: %d\n", count, wrong, smalls, small_wrong);
+  free(texts);
+  free(block);
+}
+
+/* The tokens of a small model in room for none, one, all but one, all; a null place for none. */
+static void test_small_room(void) {
+  static const char *const tasks[] = {"lm", "seq2seq", "classify", "tag"};
+  syn_context c;
+  syn_text line = text_of("low \xC3\xA4" "b low");
+  int i, k, n, room, ids[40], all[40];
+  syn_context_init(&c, NULL);
+  for (k = 0; k < 4 * SPEC_ALL; k++) {
+    const char *task = tasks[k % 4];
+    const int end = k % 4 == 1 || k % 4 == 2;
+    small_model b;
+    small_begin(&b, &c, task, syn_tokenizer_learn(&c, SPECS[k / 4], 0, &line, 1));
+    CHECK(b.s != NULL, "%s %s: %s", task, SPECS[k / 4], c.message);
+    if (!b.s) continue;
+    n = syn_small_encode(b.s, line, all, 40);
+    CHECK(n > end && (!end || all[n - 1] == SYN_END), "%s %s: %d tokens", task, SPECS[k / 4], n);
+    CHECK(syn_small_encode(b.s, line, NULL, 0) == SYN_SMALL_E_VALUE, "%s: no place", task);
+    CHECK(syn_small_encode(b.s, line, NULL, 5) == SYN_SMALL_E_VALUE, "%s: a null place", task);
+    for (room = -1; room <= n + 12; room++) {
+      int got;
+      for (i = 0; i < 40; i++) ids[i] = -7;
+      got = syn_small_encode(b.s, line, ids + 1, room);
+      for (i = 1 + (room > 0 ? room : 0); i < 40; i++) CHECK(ids[i] == -7, "%s: wrote behind %d", task, room);
+      CHECK(ids[0] == -7 && (got == n || (got == SYN_SMALL_E_VALUE && room < n + 12)), "%s %s: %d in room for %d", task,
+            SPECS[k / 4], got, room);
+      CHECK(got != n || !memcmp(ids + 1, all, (size_t)n * sizeof *all), "%s: other tokens", task);
+      if (strncmp(SPECS[k / 4], "bpe", 3)) CHECK((got == n) == (room >= n), "%s: %d in %d", task, got, room);
+    }
+    n = syn_small_encode(b.s, text_of(""), ids, 0);
+    CHECK(n == (end ? SYN_SMALL_E_VALUE : 0), "%s: an empty text in no room: %d", task, n);
+    CHECK(syn_small_encode(b.s, text_of(""), ids, 1) == end, "%s: an empty text in room for one", task);
+    small_end(&b);
+  }
 }
 
 /* -- no memory -- */
@@ -970,6 +1353,7 @@ int main(void) {
   test_order_of_lines();
   test_words();
   test_alphabet();
+  test_many_characters();
   test_utf8();
   test_lower();
   test_normalize();
@@ -983,6 +1367,10 @@ int main(void) {
   test_twice("char", "ab");
   test_twice("space", "a b");
   test_twice("bpe:10", "ab");
+  test_chosen();
+  test_collision();
+  test_any_text();
+  test_small_room();
   test_no_memory();
   test_lines();
   test_sentinels();

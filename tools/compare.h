@@ -390,7 +390,7 @@ static task row_check(const row_of *r, const char *init, const char *folder) {
     const task from = init_task(&c, init);
     if (!opt_given(&a, "task")) of = from;
   } else if (syn_plan_of(&c, &n.config, NULL, NULL, &plan)) {
-    fail(WRONG_USE, "compare, row %.80s: %s", r->name, c.message);
+    fail(WRONG_USE, "compare, row %s: %s", r->name, c.message);
   }
   network_free(&n);
   arguments_free(&a);
@@ -1070,7 +1070,7 @@ static void run_refused(const comparison *k, const one_run *r) {
   }
   while (next_piece(&rest, "\n", &next))
     if (next.size > 5) line = next;
-  fail(WRONG_USE, "compare, row %.80s: %.*s", r->row->name,
+  fail(WRONG_USE, "compare, row %s: %.*s", r->row->name,
        (int)(line.size ? line.size - 5 : 0), line.size ? line.at + 5 : "");
 }
 
@@ -1713,7 +1713,7 @@ static void print_tables(const comparison *k) {
     put_table(&page, k, name, r, 0);
     results_free(r, k->rows);
   }
-  fwrite(out.at, 1, out.size, stdout);
+  print_result(out.at, out.size);
   if (*opt_text(k->a, "page")) write_page(k, &page);
   free(out.at);
   free(page.at);
@@ -1744,7 +1744,7 @@ static void compare_rows(comparison *k) {
     task of = row_check(&k->row[i], init, opt_text(a, "folder"));
     free(init);
     if (i && of != k->of)
-      fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
+      fail(WRONG_USE, "compare: the rows %s and %s are of different tasks, which no metric "
            "compares", k->row[0].name, k->row[i].name);
     k->of = of;
   }

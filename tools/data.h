@@ -13,8 +13,12 @@ static void check_use(const syn_context *c) {
 
 /* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
-  size_t n = strlen(path);
-  int named = strncmp(c->message, path, n) == 0 && c->message[n] == ':';
+  char shown[sizeof c->message];
+  size_t n;
+  int named;
+  syn__show(shown, sizeof shown, path, strlen(path)); /* as the message has it */
+  n = strlen(shown);
+  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
@@ -95,8 +99,8 @@ static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FI
    >>tool data   text files become pairs of texts, tokenizers, sequences of tokens
    ============================================================================================== */
 
-/* A buffer for the token ids of one text at a time, and counts of all that it encoded; all zero it is
-   empty. */
+/* A buffer for the token ids of one text at a time, and counts of all that it encoded; all zero it
+   is empty. */
 typedef struct encoder {
   int *ids;
   size_t cap;
@@ -114,7 +118,7 @@ typedef struct pairs {
   const char *alternatives; /* of a target, see next_alternative */
   int new_labels;        /* 1: a label that the training had not is allowed */
   encoder encoders[2];   /* of both sides */
-  size_t nth;            /* --hold-back: every n-th row is in the part that is held; 0: all are here */
+  size_t nth;            /* --hold-back: every n-th row is in the part held back; 0: none */
   int held;              /* 1: this is that part */
   size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
 } pairs;
@@ -132,12 +136,13 @@ static double count_characters(syn_text t) {
 /* A share in per cent, as text. */
 static const char *percent(char out[32], double part, double all) {
   double share = all > 0.0 ? 100.0 * part / all : 0.0;
-  snprintf(out, 32, share < 10.0 ? "%.2g %%" : "%.0f %%", share);
+  if (share > 0.0 && share < 0.01) snprintf(out, 32, "below 0.01 %%");
+  else snprintf(out, 32, share < 10.0 ? "%.2g %%" : "%.0f %%", share);
   return out;
 }
 
-/* Bytes that are no UTF-8: those of Latin-1 stand between ASCII, and its upper control characters are
-   letters and quotation marks in Windows-1252. */
+/* Bytes that are no UTF-8: those of Latin-1 stand between ASCII, and its upper control characters
+   are letters and quotation marks in Windows-1252. */
 static void say_invalid(const text_scan *s, const char *path, size_t bytes) {
   char share[32];
   int latin = !s->wide && 2 * s->alone > s->invalid;
@@ -164,7 +169,7 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
 /* What helps against unknown tokens of that tokenizer, while training. */
 static const char *unknown_remedy(const syn_tokenizer *t) {
   const char *type = syn_tokenizer_type(t);
-  return strncmp(type, "bpe", 3) == 0 ? "a larger bpe:SIZE, or --tokenizer byte, which knows every text"
+  return strncmp(type, "bpe", 3) == 0 ? "a larger bpe:SIZE, or --tokenizer byte, knows more texts"
          : strcmp(type, "space") == 0 ? "--tokenizer bpe:SIZE makes them of known parts"
                                       : "--tokenizer byte knows every text";
 }
@@ -174,8 +179,9 @@ static void say_unknown(const encoder *e, const char *path, const char *side, co
   char share[32];
   int many = e->unknown > 0.01 * e->tokens;
   if (e->unknown <= 0.0) return;
-  fprintf(stderr, "syn: %s%s: %.0f of %.0f %stokens are unknown (%s)%s%s\n", many ? "warning: " : "",
-          path, e->unknown, e->tokens, side, percent(share, e->unknown, e->tokens), many ? ": " : "",
+  percent(share, e->unknown, e->tokens);
+  fprintf(stderr, "syn: %s%s: %.0f of %.0f %stokens are unknown (%s)%s%s\n",
+          many ? "warning: " : "", path, e->unknown, e->tokens, side, share, many ? ": " : "",
           many ? remedy : "");
 }
 
@@ -208,7 +214,7 @@ static buffer read_data(const char *path, int how) {
     fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
   if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
   if (how & COMPOSE) compose(&text);
-  else if (s.wide) {
+  else if (s.apart) {
     put(&other, text.at, text.size);
     s.apart = compose(&other);
     free(other.at);
@@ -235,7 +241,7 @@ static void pairs_split(pairs *p) {
     if (!tab)
       fail(FAILED_JOB, "%s line %lu has no TAB; %s is wanted, given: %.*s", p->names[0],
            (unsigned long)i + 1, first ? "label TAB text" : "source TAB target",
-           (int)(line.size < 60 ? line.size : 60), line.at);
+           short_size(line), line.at);
     p->side[first][i] = p->side[!first][i] = line;
     p->side[first][i].size = (size_t)(tab - line.at);
     p->side[!first][i].at = tab + 1;
@@ -243,7 +249,7 @@ static void pairs_split(pairs *p) {
   }
 }
 
-/* The first alternative of a target, which training uses. Blanks around a mark are not part of it. */
+/* The first alternative of a target, which training uses. Blanks around a mark are no part of it. */
 static syn_text first_alternative(const pairs *p, size_t i) {
   syn_text rest = p->side[1][i], piece;
   next_alternative(&rest, p->alternatives, &piece);
@@ -253,10 +259,10 @@ static syn_text first_alternative(const pairs *p, size_t i) {
   return piece;
 }
 
-/* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white space
-   is empty. */
+/* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white
+   space is empty. */
 static void pairs_check(pairs *p, int how) {
-  size_t i, none[2] = {0, 0};
+  size_t i, none[2] = {0, 0}, blanks = 0;
   int k;
   for (i = 0; i < p->count; i++)
     for (k = 0; k < 2; k++) {
@@ -265,10 +271,15 @@ static void pairs_check(pairs *p, int how) {
       if (!p->side[k][i].size && p->of >= CLASSIFY)
         fail(FAILED_JOB, "%s line %lu has no %s", p->names[k], (unsigned long)i + 1,
              k == 0 ? "text" : p->of == TAG ? "tags" : "label");
+      blanks += k && p->of == CLASSIFY &&
+                (p->side[1][i].at[0] == ' ' || p->side[1][i].at[p->side[1][i].size - 1] == ' ');
     }
+  if (blanks && !(how & QUIET))
+    fprintf(stderr, "syn: %s: %lu labels begin or end in a blank, which makes them other labels\n",
+            p->names[1], (unsigned long)blanks);
   if (none[0] + none[1] && !(how & QUIET))
-    fprintf(stderr, "syn: %s: of %lu pairs %lu have no source, %lu no target or an empty first one\n",
-            p->names[0], (unsigned long)p->count, (unsigned long)none[0], (unsigned long)none[1]);
+    fprintf(stderr, "syn: %s: of %lu pairs %lu have no source, %lu no target or an empty first "
+            "one\n", p->names[0], (unsigned long)p->count, (unsigned long)none[0], (unsigned long)none[1]);
 }
 
 /* The mark of --alternatives; null: targets have none. */
@@ -347,8 +358,8 @@ static syn_text label_at(const pairs *p, const syn_tokenizer *t, size_t i, int k
   return label;
 }
 
-/* Encodes the classes of line i, whose source has `tokens` tokens; returns their number. A label that
-   did not occur in training has class -1, where it is allowed. */
+/* Encodes the classes of line i, whose source has `tokens` tokens; returns their number. A label
+   that did not occur in training has class -1, where it is allowed. */
 static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokenizer *t,
                          int tokens) {
   int n = encode(e, t, p->side[1][i]), k;
@@ -356,12 +367,13 @@ static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokeniz
     syn_text label = label_at(p, t, i, k);
     if (e->ids[k] == SYN_UNKNOWN && !p->new_labels)
       fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
-           line_of(p, i), (int)(label.size < 60 ? label.size : 60), label.at,
+           line_of(p, i), short_size(label), label.at,
            syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
     e->ids[k] = e->ids[k] == SYN_UNKNOWN ? -1 : e->ids[k] - task_shift(p->of);
   }
   if (p->of == TAG && n != tokens)
-    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], line_of(p, i), n, tokens);
+    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], line_of(p, i), n,
+         tokens);
   return n;
 }
 

@@ -362,7 +362,8 @@ static const preset *preset_find(const char *name) {
     if (strcmp(name, presets[i].name) == 0) return &presets[i];
     nearest_try(&near, text_of(name), presets[i].name);
   }
-  fail(WRONG_USE, "no preset %.60s; the nearest is %s (syn presets lists all)", name, near.name);
+  fail(WRONG_USE, "no preset %.*s; the nearest is %s (syn presets lists all)",
+       short_size(text_of(name)), name, near.name);
   return NULL;
 }
 

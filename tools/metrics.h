@@ -243,7 +243,7 @@ static double line_number(const units *u, int variant, const char *side, size_t 
   if (!text_number(t, &value))
     fail(FAILED_JOB, "%s wants one number a line, given in line %lu of the %s: %.*s",
          variant == SPEARMAN ? "spearman" : "pearson", (unsigned long)line + 1, side,
-         (int)(t.size < 60 ? t.size : 60), t.size ? t.at : "");
+         short_size(t), t.size ? t.at : "");
   return value;
 }
 
@@ -442,7 +442,7 @@ static const metric_row *metric_find(syn_text name) {
     nearest_try(&near, name, metric_rows[i].name);
   }
   fail(WRONG_USE, "no metric %.*s; the nearest is %s, all are %s, of eval also %s",
-       (int)(name.size < 60 ? name.size : 60), name.at, near.name, METRIC_NAMES, LOSS_NAMES);
+       short_size(name), name.at, near.name, METRIC_NAMES, LOSS_NAMES);
   return NULL;
 }
 

@@ -143,8 +143,8 @@ MAYBE_UNUSED static void check_value(const command_row *c, const option *o, cons
   double x;
   if (value_fits(o, value)) return;
   if (o->kind == NUMBER && parse_number(value, &x) && !fits_float(x))
-    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s", c->name,
-         o->name, o->wants, value);
+    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s",
+         c->name, o->name, o->wants, value);
   if (!*value) value = "nothing";
   fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
        value);
@@ -198,13 +198,22 @@ MAYBE_UNUSED static void check_written(const arguments *a, const char *written, 
     const option *o = a->given[i].of;
     const char *other = a->given[i].value;
     if (o->kind < READS || !*path || !*other || strcmp(o->name, written) == 0) continue;
+    if (o->kind == READS && strcmp(other, "-") == 0) continue; /* standard input */
     if (same_file(path, other))
       fail(WRONG_USE, "%s --%s and --%s name the same file: %s%s%s", a->command->name, written,
            o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
   }
 }
+/* The words of a command are files that it reads, unless help calls them NAME. */
 MAYBE_UNUSED static void check_files(const arguments *a) {
   const option *o;
+  int words = strstr(a->command->words, "NAME") ? 0 : a->word_count, i;
+  for (i = 0; i < a->given_count + words; i++) {
+    const given_option *g = i < a->given_count ? &a->given[i] : NULL;
+    const char *path = g ? g->value : a->words[i - a->given_count];
+    if ((!g || g->of->kind == READS) && is_stdout(path))
+      fail(WRONG_USE, "%s reads %s, and standard output goes there", a->command->name, path);
+  }
   for (o = a->command->options; o->name; o++)
     if (o->kind == WRITES) check_written(a, o->name, option_value(a, o));
 }

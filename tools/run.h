@@ -22,8 +22,9 @@ typedef struct job {
 
 /* Whether the tokenizers of a model compose texts. */
 static int tokenizers_compose(const syn_model *m) {
-  const syn_tokenizer *src = syn_model_tokenizer(m, SYN_SRC), *tgt = syn_model_tokenizer(m, SYN_TGT);
-  return ((syn_tokenizer_flags(src) | syn_tokenizer_flags(tgt)) & SYN_NFC) != 0;
+  int k, flags = 0;
+  for (k = 0; k < 2; k++) flags |= syn_tokenizer_flags(syn_model_tokenizer(m, k));
+  return (flags & SYN_NFC) != 0;
 }
 
 typedef struct runner {
@@ -45,6 +46,7 @@ typedef struct runner {
   int stopped;          /* 1: one of them ended the run */
   text_scan scan;       /* run: of all lines */
   size_t bytes;
+  buffer piece;         /* stream: what is not printed yet, a part of a character */
 } runner;
 
 /* Halves the batch until the decoder needs at most 512 MiB beside the weights. */
@@ -111,6 +113,7 @@ static void runner_close(runner *r) {
   syn_decoder_free(r->d);
   syn_run_free(r->run);
   free(r->e.ids);
+  free(r->piece.at);
 }
 
 /* -- output -- */
@@ -123,7 +126,8 @@ static void put_line_text(buffer *b, const char *at, size_t size) {
     if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
 }
 
-/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. */
+/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. What a terminal would obey is
+   escaped. */
 static void put_json(buffer *b, syn_text t) {
   char escape[8];
   uint32_t code;
@@ -133,7 +137,7 @@ static void put_json(buffer *b, syn_text t) {
     size = decode(t, i, &code);
     if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
     else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
-    else if (code < 0x20) {
+    else if (syn__hidden(code)) {
       snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
       put(b, escape, 6);
     } else put(b, t.at + i, size);
@@ -185,18 +189,25 @@ static void put_output(const runner *r, job *j, int sentence) {
   }
 }
 
-/* Prints each token as soon as it is decoded. */
+/* Prints the whole characters of r->piece and keeps the rest; `end` 1: prints all. */
+static void stream_print(runner *r, int end) {
+  buffer *b = &r->piece;
+  size_t n = end ? b->size : syn__utf8_whole(b->at, b->size);
+  print_result(b->at, n);
+  fflush(stdout);
+  b->size -= n;
+  if (b->size) memmove(b->at, b->at + n, b->size);
+}
+
+/* Prints each token as soon as it is decoded; a character may be split over tokens. */
 static int stream_token(void *user, int sentence, int token) {
   runner *r = (runner *)user;
   syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
-  buffer b = {NULL, 0, 0};
   UNUSED(sentence);
   r->first = 0;
-  if (r->terminal) put(&b, piece.at, piece.size);
-  else put_line_text(&b, piece.at, piece.size);
-  fwrite(b.at, 1, b.size, stdout);
-  fflush(stdout);
-  free(b.at);
+  if (r->terminal && is_terminal(1)) put(&r->piece, piece.at, piece.size);
+  else put_line_text(&r->piece, piece.at, piece.size);
+  stream_print(r, 0);
   return 0;
 }
 
@@ -226,7 +237,7 @@ static void decode_group(runner *r, job *const *group, int n) {
   check(r->c);
   for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
   syn_decoder_set_seeds(r->d, NULL);
-  if (r->stream) put_byte(&group[0]->out, '\n');
+  if (r->stream) stream_print(r, 1), put_byte(&group[0]->out, '\n');
   free(ids);
   free(seeds);
 }
@@ -317,8 +328,8 @@ static void say_long(runner *r, const job *j) {
                              : "its first tokens are read";
   if (++r->long_lines > LONG_LINES_NAMED) return;
   fprintf(stderr, "syn: line %lu has %d tokens%s, the model takes %d: %s\n", (unsigned long)j->line,
-          j->count + (r->of != TAG), r->lm ? " with its begin" : r->of == TAG ? "" : " with its end",
-          r->most, what);
+          j->count + (r->of != TAG),
+          r->lm ? " with its begin" : r->of == TAG ? "" : " with its end", r->most, what);
 }
 
 /* Says how many were too long, when not all are named. */
@@ -414,7 +425,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
     n += !r->stopped;
   }
   decode_jobs(r, jobs, n);
-  for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
+  for (i = 0; i < n; i++) print_result(jobs[i].out.at, jobs[i].out.size);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
   for (i = 0; i < n; i++) job_free(&jobs[i]);
   return n;
@@ -430,11 +441,18 @@ static void run_say(const runner *r, const char *path) {
 /* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
    alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
+  static const char *const search[] = {"beam", "alpha", "max-len", "temperature", "top-k", "top-p",
+                                       "unknown", "type"};
+  size_t i;
   r->config.temperature = (float)opt_number(a, "temperature");
   r->config.top_k = opt_int(a, "top-k");
   r->config.top_p = (float)opt_number(a, "top-p");
   if (r->config.top_p <= 0.0f) r->config.top_p = FLT_MIN;
   r->config.unknown = opt_flag(a, "unknown");
+  for (i = 0; i < COUNT(search) && r->of >= CLASSIFY; i++)
+    if (opt_given(a, search[i]))
+      fprintf(stderr, "syn: --%s has no effect: %s chooses without a search\n", search[i],
+              syn_model_config(r->m)->task);
   if (r->config.temperature > 0.0f && opt_given(a, "beam") && r->config.beam > 1)
     fprintf(stderr, "syn: --beam %d has no effect with --temperature\n", r->config.beam);
   if (r->config.temperature > 0.0f) r->config.beam = 1;
@@ -621,13 +639,14 @@ static void new_labels_say(const new_labels *l, const char *path, size_t labels)
   for (i = 0; i < l->named; rest -= l->times[i++]) {
     snprintf(times, sizeof times, " (%lu)", (unsigned long)l->times[i]);
     put(&b, i ? ", " : "", i ? 2 : 0);
-    put(&b, l->at[i].at, l->at[i].size < 60 ? l->at[i].size : 60);
+    put(&b, l->at[i].at, (size_t)short_size(l->at[i]));
     put(&b, times, strlen(times));
   }
   if (rest) put(&b, ", ...", 5);
   if (l->all)
-    fprintf(stderr, "syn: %s: %lu of %lu labels are not in the training; they count as wrong and have "
-            "no loss: %.*s\n", path, (unsigned long)l->all, (unsigned long)labels, (int)b.size, b.at);
+    fprintf(stderr, "syn: %s: %lu of %lu labels are not in the training; they count as wrong and "
+            "have no loss: %.*s\n", path, (unsigned long)l->all, (unsigned long)labels, (int)b.size,
+            b.at);
   free(b.at);
 }
 

@@ -6,7 +6,9 @@
 
    Results go to stdout, everything else to stderr. Exit status: 0 success; 1 a failed job (a
    missing file, files that do not fit together); 2 wrong use (an unknown command or option, a value
-   out of range). An error is one line that says what was given and what is wanted.
+   out of range). An error is one line that says what was given and what is wanted. In messages, and
+   in results on a terminal, control characters are visible: \x1b, \u202e. Files and pipes get all
+   bytes as they are.
 
    This file holds the tables of options, the list of commands and main. Everything else is in the
    headers below, which are parts of this one program: a header calls only functions of the headers
@@ -76,8 +78,8 @@
   {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
 #define TOO_LONG_OPTION \
   {"too-long", 0, CHOICE, "cut", "cut|empty|stop", \
-   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, half " \
-   "of max-len), has an empty output, or ends the run; its number is said"}
+   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, " \
+   "half of max-len), has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..10", "length penalty of the beam"}, \
@@ -94,7 +96,8 @@ static const option train_options[] = {
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
      "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, READS, "", "FILE", "target lines (labels, tags); a TAB is followed by another accepted one"},
+    {"tgt", 0, READS, "", "FILE",
+     "target lines (labels, tags); a TAB is followed by another accepted target"},
     {"valid", 0, READS, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, READS, "", "FILE", "as --src"},
     {"valid-tgt", 0, READS, "", "FILE", "as --tgt"},
@@ -119,7 +122,7 @@ static const option train_options[] = {
     {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
     {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
     {"nfc", 0, FLAG, "off", "",
-     "composes letters and their marks on both sides (Unicode's NFC), so that a letter has one spelling"},
+     "composes letters and their marks on both sides (Unicode's NFC): a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
@@ -162,7 +165,8 @@ static const option train_options[] = {
 static const option run_options[] = {
     MODEL_FILE,
     DECODE_OPTIONS,
-    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
+    {"nbest", 0, INT, "1", "1..1024",
+     "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
     {"top-p", 0, NUMBER, "1", "0..1",
@@ -354,7 +358,8 @@ static const command_row *find_command(const char *name) {
     if (strcmp(name, commands[i].name) == 0) return &commands[i];
     nearest_try(&near, text_of(name), commands[i].name);
   }
-  fail(WRONG_USE, "no command %.60s; the nearest is %s (syn help lists all)", name, near.name);
+  fail(WRONG_USE, "no command %.*s; the nearest is %s (syn help lists all)",
+       short_size(text_of(name)), name, near.name);
   return NULL;
 }
 
@@ -366,7 +371,8 @@ static int print_help(const char *name) {
   for (i = 0; i < COUNT(commands); i++)
     printf("  syn %-9s %s\n", commands[i].name, commands[i].help);
   printf("\nA value follows its option, --name value or --name=value; the last one given holds.\n"
-         "Exit status: 0 success, 1 a failed job, 2 wrong use.\n");
+         "Exit status: 0 success, 1 a failed job, 2 wrong use.\n"
+         "Messages, and results on a terminal, show control characters as \\x1b or \\u202e.\n");
   for (i = 0; i < COUNT(commands); i++) {
     printf("\n");
     print_command(&commands[i]);

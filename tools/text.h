@@ -81,8 +81,8 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
-   slice of it. A text file has a byte order mark skipped at its beginning and its line ends made one
-   byte; a file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
+   slice of it. Of a text file the byte order mark is skipped and each line end becomes one byte; a
+   file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
    UTF-8 pass: text_scan counts them. */
 
 typedef struct lines {
@@ -102,6 +102,11 @@ MAYBE_UNUSED static int file_exists(const char *path) {
   FILE *f = open_file(path, "rb");
   if (f) fclose(f);
   return f != NULL;
+}
+
+/* Bytes of a text that a message shows: at most 60, the last character whole. For %.*s. */
+MAYBE_UNUSED static int short_size(syn_text t) {
+  return t.size < 60 ? (int)t.size : (int)syn__utf8_whole(t.at, 60);
 }
 
 /* The bytes of a file as they are. "-" is standard input. */
@@ -165,7 +170,8 @@ MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
     if (t.size >= other_files[i].size && !memcmp(t.at, other_files[i].bytes, other_files[i].size))
       fail(FAILED_JOB, "%s: this is %s: %s", path, other_files[i].name, other_files[i].remedy);
   wide = t.size ? wide_text(t) : NULL;
-  if (wide) fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
+  if (wide)
+    fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
   if (t.size > 8 && !t.at[6] && !t.at[7] && t.at[8] == '{')
     fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
 }
@@ -279,7 +285,7 @@ typedef struct text_scan {
   size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
   size_t alone, marks;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
   size_t zeros, returns; /* bytes 0; CR inside of lines */
-  size_t letters, apart; /* apart: accents that follow their letter */
+  size_t letters, apart; /* apart: what may follow a letter and be one with it */
 } text_scan;
 
 MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
@@ -288,6 +294,11 @@ MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
   s->marks += c < 0xA0;
   s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
               (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
+}
+
+/* Accents, parts of Hangul syllables, the marks of voiced kana. */
+MAYBE_UNUSED static int may_compose(uint32_t c) {
+  return (c >= 0x300 && c < 0x370) || (c >= 0x1161 && c < 0x1200) || c == 0x3099 || c == 0x309A;
 }
 
 /* Adds the counts of a text. */
@@ -300,7 +311,7 @@ MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
     s->zeros += !code;
     s->returns += code == '\r';
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) scan_invalid(s, t, i);
-    else if (code >= 0x300 && code < 0x370) s->apart += s->letters > 0;
+    else if (may_compose(code)) s->apart++;
     else s->letters += code >= 0xAA || (code | 32) - 'a' < 26u;
   }
 }

@@ -23,19 +23,83 @@ enum { FAILED_JOB = 1, WRONG_USE = 2 };
 #define UNUSED(x) ((void)(x))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Prints "NAME: ..." as one line on stderr and exits with `status`. Quoted input may hold any
-   bytes: line ends and other control characters become spaces. */
+MAYBE_UNUSED static int is_terminal(int file) {
+#if defined(SYN__POSIX)
+  return isatty(file);
+#elif defined(_WIN32)
+  return _isatty(file);
+#else
+  UNUSED(file);
+  return 0;
+#endif
+}
+
+/* Writes a text with every character visible (\x1b, \u202e, see syn__visible), but for those of
+   `kept`, to out [6 size]; returns the bytes. */
+static size_t make_visible(char *out, const char *text, size_t size, const char *kept) {
+  syn_text all = {NULL, 0};
+  char one[8];
+  size_t at = 0, used = 0, n;
+  all.at = text;
+  all.size = size;
+  while (at < size) {
+    if (text[at] && strchr(kept, text[at])) {
+      out[used++] = text[at++];
+      continue;
+    }
+    n = syn__visible(all, &at, one);
+    memcpy(out + used, one, n);
+    used += n;
+  }
+  return used;
+}
+
+/* 1: a text for this file is made visible. All of stderr is: its lines are read by people. */
+static int is_shown(FILE *f) { return f == stderr || (f == stdout && is_terminal(1)); }
+
+/* printf and fprintf of the tools, so that nothing that a file, a name or a token holds reaches a
+   terminal as a command. Line ends of results stay; on stderr only \r and \n at the ends of the
+   format. Returns the characters, before they are made visible; -1: an error. */
+static int print_text(FILE *f, const char *format, ...) PRINTF_LIKE(2, 3);
+static int print_text(FILE *f, const char *format, ...) {
+  size_t first = strspn(format, "\r\n"), last = strlen(format), tail, size;
+  char *text = NULL, *out;
+  va_list args, again;
+  int n;
+  va_start(args, format);
+  va_copy(again, args);
+  n = is_shown(f) ? vsnprintf(NULL, 0, format, args) : vfprintf(f, format, args);
+  if (is_shown(f) && n >= 0 && (text = (char *)malloc(7 * ((size_t)n + 1))) == NULL) n = -1;
+  if (text) {
+    out = text + n + 1;
+    vsnprintf(text, (size_t)n + 1, format, again);
+    while (last > first && format[last - 1] == '\n') last--;
+    tail = strlen(format + last);
+    size = (size_t)n - first - tail;
+    memcpy(out, text, first);
+    last = first + make_visible(out + first, text + first, size, f == stdout ? "\n\t" : "");
+    memcpy(out + last, text + first + size, tail);
+    if (fwrite(out, 1, last + tail, f) != last + tail) n = -1;
+    free(text);
+  }
+  va_end(args);
+  va_end(again);
+  return n;
+}
+#define printf(...) print_text(stdout, __VA_ARGS__)
+#define fprintf print_text
+
+/* Prints "NAME: ..." as one line on stderr and exits with `status`. */
 static void fail(int status, const char *format, ...) PRINTF_LIKE(2, 3) NO_RETURN;
 static void fail(int status, const char *format, ...) {
   char text[2000];
   va_list args;
-  size_t i;
+  int size;
   fflush(stdout);
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (i = 0; text[i]; i++)
-    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) text[i] = ' ';
+  if (size >= (int)sizeof text) text[syn__utf8_whole(text, sizeof text - 1)] = 0;
   fprintf(stderr, TOOL_NAME ": %s\n", text);
   exit(status);
 }
@@ -66,6 +130,14 @@ static void *take(size_t count, size_t size) {
   if (!at) fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
                 (unsigned long)size);
   return at;
+}
+
+/* Prints results, which may hold any bytes: visible on a terminal. */
+MAYBE_UNUSED static void print_result(const char *text, size_t size) {
+  char *out = is_shown(stdout) ? (char *)take(size, 6) : NULL;
+  if (out) fwrite(out, 1, make_visible(out, text, size, "\n\t"), stdout);
+  else fwrite(text, 1, size, stdout);
+  free(out);
 }
 
 static int larger(int a, int b) { return a > b ? a : b; }
@@ -136,7 +208,16 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   free(q);
   return same;
 }
+
+/* Whether standard output goes to this file, which a command that reads it would then make longer
+   and longer. */
+MAYBE_UNUSED static int is_stdout(const char *path) {
+  struct stat x, y;
+  return fstat(1, &x) == 0 && stat(path, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
 #elif defined(_WIN32)
+MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
   if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
@@ -144,6 +225,7 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   return _wcsicmp(p, q) == 0;
 }
 #else
+MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) { return strcmp(a, b) == 0; }
 #endif
 

@@ -347,7 +347,8 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   p.side[1] = &wanted;
   trace_line(t, &p, 0, source.at);
   if (t->cut && t->of != LM)
-    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.60s", input, most, source.at);
+    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.*s", input, most,
+         short_size(source), source.at);
   free(answer);
 }
 

@@ -18,7 +18,7 @@ typedef struct training {
   int of_init[2];             /* 1: it is that of --init */
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
-  int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint could not be written */
+  int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint was not written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
   syn__deadline deadline;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
@@ -35,15 +35,6 @@ static volatile sig_atomic_t stopped_by = 0;
 static void on_stop(int number) {
   stopped_by = number;
   signal(number, SIG_DFL);
-}
-
-static int is_terminal(int file) {
-#ifdef POSIX
-  return isatty(file);
-#else
-  UNUSED(file);
-  return 0;
-#endif
 }
 
 /* Checks before the training that the file can be written after it, by a file beside it that is
@@ -183,8 +174,9 @@ static void train_halved(training *r, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int rose = validated && s->valid > s->best;
   if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
-    fprintf(stderr, "%ssyn: %s at step %ld: from the %s weights again, with half the learning rate\n",
-            r->terminal ? "\n" : "", rose ? "the validation loss rose" : "an update was refused",
+    fprintf(stderr, r->terminal ? "\nsyn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n" : "syn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n", rose ? "the validation loss rose" : "an update was refused",
             s->step, r->t->n_best ? "best" : "last");
   r->factor = s->factor;
 }
@@ -313,20 +305,6 @@ static void init_report(void *user, const syn_param *mine, const syn_param *thei
   put_shape(b, theirs);
 }
 
-/* Says how many tokens of the texts are unknown to the tokenizers of --init. */
-static void init_unknown(const training *r, const char *path) {
-  static const char *const sides[] = {"source", "target"};
-  size_t tokens, unknown;
-  int k;
-  for (k = 0; k < 2; k++) {
-    unknown = syn_data_unknown(r->data, k, &tokens);
-    if (unknown && (k == 0 || r->of < CLASSIFY) && r->of_init[k])
-      fprintf(stderr, "syn: --init %s: its tokenizer does not know %lu of %lu %s tokens (%.2f %%); "
-              "--tokenizer learns one from the new texts\n", path, (unsigned long)unknown,
-              (unsigned long)tokens, sides[k], 100.0 * (double)unknown / (double)tokens);
-  }
-}
-
 /* Copies the weights of --init and reports which were not copied. */
 static void init_weights(training *r) {
   static const char *const why[] = {"new, not in it", "new, of another shape",
@@ -337,7 +315,6 @@ static void init_weights(training *r) {
   int taken, k, part;
   if (!r->from) return;
   memset(&news, 0, sizeof news);
-  init_unknown(r, path);
   taken = syn_model_init_from(r->m, r->from, SYN_OTHER_TASK, init_report, &news);
   check(&r->c);
   part = news.count[4];
@@ -357,15 +334,21 @@ static void init_weights(training *r) {
 
 /* -- the data -- */
 
-/* Says how many tokens of a file are unknown; `in` and `out` encoded both sides, out may be null. */
+/* What helps against unknown tokens of side k. */
+static const char *train_remedy(const training *r, int k) {
+  return r->of_init[k] ? "the tokenizer is that of --init; --tokenizer learns one from these texts"
+                       : unknown_remedy(r->tokenizer[k]);
+}
+
+/* Says how many tokens of a file are unknown; `in` and `out` encoded its sides; out may be null. */
 static void train_say_unknown(training *r, int valid, const char *const path[2], const encoder *in,
                               const encoder *out) {
   double unknown = in->unknown + (out ? out->unknown : 0.0);
   double tokens = in->tokens + (out ? out->tokens : 0.0);
   int two = out != NULL;
   r->unknown[valid] = tokens > 0.0 ? unknown / tokens : 0.0;
-  say_unknown(in, path[0], two ? "source " : "", unknown_remedy(r->tokenizer[r->of == LM]));
-  if (two) say_unknown(out, path[1], "target ", unknown_remedy(r->tokenizer[1]));
+  say_unknown(in, path[0], two ? "source " : "", train_remedy(r, r->of == LM));
+  if (two) say_unknown(out, path[1], "target ", train_remedy(r, 1));
 }
 
 /* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0 where none fits,
@@ -378,8 +361,8 @@ static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   if (left == p->count && needed)
     fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left && left < p->count)
-    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the first is "
-            "line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the "
+            "first is line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
             most < asked ? " or --batch" : "", (unsigned long)p->first_left);
   train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
                     r->of < CLASSIFY ? &p->encoders[1] : NULL);
@@ -460,8 +443,8 @@ static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
   free(trained);
   free(row);
   if (shared && own_valid && shared == m)
-    fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show what "
-            "is learned by heart\n", v->names[0]);
+    fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show "
+            "what is learned by heart\n", v->names[0]);
   if (shared && !own_valid)
     fprintf(stderr, "syn: %lu of the %lu lines held back of %s are in its training part, too\n",
             (unsigned long)shared, (unsigned long)m, p->names[0]);
@@ -505,7 +488,7 @@ static void train_read_pairs(training *r) {
   pairs_free(&p);
 }
 
-/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: no line fits. */
+/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: none fits. */
 static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
   syn_data *d = syn_data_new(&r->c);
   size_t i, count[2] = {0, 0};
@@ -604,7 +587,7 @@ static void text_say_shared(syn_text trained, syn_text valid, const char *const 
   free(p[1].side[0]);
 }
 
-/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0), as one text. */
+/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0) in one text. */
 static buffer text_parts(const syn_text *part, int count, int side) {
   buffer b = {NULL, 0, 0};
   int i;
