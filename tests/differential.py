@@ -35,8 +35,8 @@ LAYERS_MOST = 50      # layers of one network, each copy and step counted
 GAP = 1e-3            # no choice of the search may be closer (in log p or score)
 KINK = 1e-5           # no input of a relu may be closer to 0, relative to the largest above 1
 SAFE = 0.25           # of a tolerance: the most by which float32 may move an answer
-ROUNDING = 2.0 ** -23  # relative, of every weight
-JITTERS = 2           # runs in float32
+ROUNDING = 2.0 ** -23  # relative, of every value of a noisy run
+NOISY = 2             # noisy runs in float32
 LOGITS_LIMITS, GRADIENT_LIMITS = (1e-4, 1.0), (2e-4, 1e-2)  # |x - y| <= [0] * max([1], max |y|)
 
 # -- differentiation: a tape of values, each with the functions that hand its gradient on
@@ -52,13 +52,17 @@ class Var:
 
 class Tape:
     """The precision of a pass, the values in the order in which they were made (None: nothing is
-    recorded), and the least distance of an input of relu from its kink."""
+    recorded), the least distance of an input of relu from its kink, and the random numbers that
+    round each value once more (None: they do not)."""
     dtype = np.float64
     values = None
     kink = math.inf
+    noise = None
 
 
 def make(v, *back):
+    if Tape.noise:
+        v = v * (1 + ROUNDING * (2 * Tape.noise.random(v.shape, np.float32) - 1))
     out = Var(v, *back)
     if Tape.values is not None:
         Tape.values.append(out)
@@ -288,7 +292,6 @@ class Net:
         self.d, self.heads, self.n = draw.d, draw.heads, draw.n
         self.weights, self.vars, self.fixed = {}, {}, set()
         self.source_order = {}
-        self.jitter = 0.0
 
     def param(self, name, shape, deviation=None, mean=0.0):
         """Random numbers that float32 holds; the default is 1/sqrt(inputs of an output)."""
@@ -299,8 +302,7 @@ class Net:
             self.weights[name] = drawn.astype(np.float32)
         assert self.weights[name].shape == tuple(shape), name
         if name not in self.vars:
-            signs = self.rng.choice([-1, 1], shape) * self.jitter
-            self.vars[name] = Var(constant(self.weights[name] * (1 + signs)))
+            self.vars[name] = Var(constant(self.weights[name]))
         return self.vars[name]
 
     def bias(self, name, shape):
@@ -839,7 +841,7 @@ RAW = ("R", "Fix", "FR")
 ACTS = "relu gelu tanh sigmoid swish".split()
 ENCODER = ("birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
-OPTIONS = "tile softmax c mix shared shared_V increasing decreasing".split()
+OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".split()
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
@@ -855,9 +857,9 @@ WANTED = ([name for name in ARGUMENTS] +
           ["linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
-           "source=upper", "source=increasing", "source=decreasing", "place of an argument",
-           "comment", "→", "label 0 inside", "longer than max_len", "one token",
-           "smoothing", "decoder of lm", "greedy", "beam"] +
+           "source=upper", "source=increasing", "source=decreasing", "source in universal",
+           "place of an argument", "comment", "→", "label 0 inside", "longer than max_len",
+           "one token", "smoothing", "greedy", "beam"] +
           ["task " + t for t in ("seq2seq", "lm", "classify", "tag")] +
           ["tie " + t for t in ("none", "out", "all")])
 
@@ -946,8 +948,6 @@ class Draw:
                                        self.out_width, 1)
             self.decoder.append(Layer("res", {}, [[layer]]))
             self.feature("res")
-        if self.task == "lm":
-            self.feature("decoder of lm")
 
     def attends(self, chain):
         return any(l.name in ("mh_dot_src_att", "mlp_src_att") or any(map(self.attends, l.chains))
@@ -975,6 +975,9 @@ class Draw:
                 chains.append([Layer("norm"), layer])
             self.feature("source=" + kind, "mh_dot_src_att.source", "res", "norm")
             layers = [Layer("res", {}, [c]) for c in chains]
+            if len(layers) == n:  # a layer in a universal reads the same copy in all its steps
+                layers[0] = Layer("universal", {"n": self.int(2, 3)}, [[layers[0]]])
+                self.feature("universal", "universal.n", "source in universal")
             more, _ = self.draw_chain(d, 1, None, d)
             self.decoder += more
             self.decoder += layers if len(layers) == n else [Layer("repeat", {"n": n}, [layers])]
@@ -1247,7 +1250,7 @@ class Draw:
     def draw_syn_att(self, d, kind, option):
         if option or kind:
             self.likely = 0.6
-        if option == "tile" and self.chance(0.3):
+        if option == "tile_V":
             kinds = ["V"]
         elif option == "softmax":
             kinds = [k for k in RAW if self.chance(0.6)] or ["R"]
@@ -1299,8 +1302,8 @@ class Draw:
 
     def draw_sizes(self, a, kinds, option):
         odd = self.side == "encoder"
-        if option == "tile" or self.chance(0.25):
-            a["tile"] = self.int(0 if option != "tile" else 1, self.n + 1)
+        if str(option)[:4] == "tile" or self.chance(0.25):
+            a["tile"] = self.int(1 if str(option)[:4] == "tile" else 0, self.n + 1)
         table = a.get("tile") or self.n
         if "FR" in kinds:
             self.some(a, "k", self.int(1, 9))
@@ -1451,8 +1454,8 @@ def write(path, draw, net, answers):
 
 
 def conditioned(net, batch):
-    """The answers in float64, and the most that one is moved, in tolerances, by float32 with
-    weights that are off by a rounding. It must be below SAFE, and no relu may lie at its kink."""
+    """The answers in float64, and the most that one is moved, in tolerances, by float32 where each
+    value is off by a random rounding. It must be below SAFE, and no relu may lie at its kink."""
     wide = net.answers(batch)
     asked = 1
     if net.draw.task != "classify":
@@ -1460,14 +1463,14 @@ def conditioned(net, batch):
         wide["logits"] = wide["logits"] * asked
     if Tape.kink < KINK:
         raise Redraw("a relu at its kink")
-    worst, net.jitter = 0.0, ROUNDING
-    for _ in range(JITTERS):
+    worst, Tape.noise = 0.0, net.rng
+    for _ in range(NOISY):
         narrow = net.answers(batch, np.float32)
         for name, y in wide.items():
             limits = GRADIENT_LIMITS if name[:5] == "grad." else LOGITS_LIMITS
             moves = (narrow[name] - y) * asked if name == "logits" else narrow[name] - y
             worst = max(worst, np.abs(moves).max() / (limits[0] * max(limits[1], np.abs(y).max())))
-    net.jitter = 0.0
+    Tape.noise = None
     if not worst < SAFE:
         raise Redraw("float32 moves an answer")
     return wide, worst
@@ -1628,7 +1631,8 @@ def main():
                 c.net = c.answers = None
     missing = coverage(kept) if a.number is None else []
     print(f"drawn again: {dict(refused)}")
-    print(f"worst move by float32 of an accepted answer: {max(c.worst for c in kept):.3f} tolerances")
+    worst = max(c.worst for c in kept)
+    print(f"worst move by float32 of an accepted answer: {worst:.3f} tolerances")
     if missing and a.count >= 200:
         print("in no network:", ", ".join(missing))
     print(f"differential: seed {a.seed}, {len(kept)} networks, {bad} differences, "
