@@ -877,7 +877,7 @@ class Draw:
         self.side, self.biased, self.tables, self.likely = "encoder", 0, False, 0.35
         self.d = self.one([4, 6, 6, 8, 8, 9, 10, 12, 16, 20, 24, 35])
         self.heads = self.divisor(self.d)
-        self.n = self.int(3, self.one([8, 8, 14]))
+        self.n = self.int(3, self.one([8, 8, 14, 24]))
         self.task = self.draw_task()
         self.feature("task " + self.task)
         self.draw_sides()
@@ -1501,7 +1501,7 @@ class Case:
         if draw.task == "seq2seq" and draw.batch["src"].shape[1] > draw.n:
             return  # syn golden decodes sources of max_len at most
         try:
-            limit = draw.int(3, min(draw.n, 9))
+            limit = draw.int(3, min(draw.n, draw.one([9, 9, 20])))
             self.answers.update(Search(self.net, draw.batch, limit).answers())
             draw.feature("greedy", "beam")
         except Close:
