@@ -56,7 +56,7 @@
    A section calls only sections above it (below it only public functions):
 
      base status memory random      checked sizes, elementary functions, errors, allocation
-     utf-8 collections              characters; growing array, hash map, heap
+     utf-8 unicode collections      characters, lower case; growing array, hash map, heap
      simd ... gemm kernels ...      every kernel, written once, compiled once per ISA
      dispatch                       the table of kernels of each ISA, chosen once per context
      tensor graph kv cache          values and nodes of a network; what decoding remembers
@@ -291,11 +291,12 @@ typedef struct syn_small_config {
   int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
   int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
   int beam;          /* hypotheses of a beam search, 1 to 16; 0: 1, greedy */
-  float alpha;       /* length penalty of a beam; 0: 0.6; below 0: none */
-  float temperature; /* above 0: sampling; 0: none */
+  float alpha;       /* length penalty of a beam, at most 1e30; 0: 0.6; below 0: none */
+  float temperature; /* above 0: sampling, at most 1e6; 0: none */
   int top_k;         /* sampling: the candidates at most, of 8 bytes each; 0: the vocabulary */
   float top_p;       /* sampling: their probability in sum, 0 to 1; 0: 1 */
   uint32_t seed;     /* sampling: equal seeds give equal outputs, one source after the other */
+  int unknown;       /* 1: outputs may hold SYN_UNKNOWN, as in syn_decode_config */
 } syn_small_config;
 
 /* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
@@ -586,9 +587,11 @@ typedef struct syn_param {
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* Called by syn_model_init_from for each parameter `mine` that keeps its values: `theirs` has
-   another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
-typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
+/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
+   another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
+   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. */
+typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
+                                int rows);
 
 /* A batch of padded arrays, row-major, zeros behind short rows. Only read during the call. */
 typedef struct syn_batch {
@@ -736,10 +739,17 @@ typedef struct syn_choice {
   int lowercase;             /* 1: of all texts but labels */
   int d_model, heads, max_len, batch_tokens;
   float dropout, label_smoothing, lr, weight_decay, clip;
-  double hold_back; /* share for validation, at most 0.5: of the rows; of one text, in pieces */
+  /* share for validation, at most 0.5: of the rows every n-th, n = round(1/share), the first one
+     included; of one text, in pieces */
+  double hold_back;
   double epochs;             /* at most so many */
   long steps, every;         /* updates in all, between validations */
-  size_t rows, valid_rows, left_out; /* results: rows of both sorts, lm: windows; too long */
+  /* results: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is validated */
+  size_t rows, valid_rows, left_out;
+  /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
+     all texts that are not UTF-8; rows of validation that have the tokens of one that is trained
+     on */
+  size_t tokens[2], unknown[2], not_utf8, repeated;
 } syn_choice;
 
 /* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
@@ -764,9 +774,9 @@ typedef struct syn_decode_config {
   int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
-  float alpha;        /* length penalty; 0: 0.6; below 0: none */
+  float alpha; /* length penalty ((5 + tokens)/6)^alpha, at most 1e30; 0: 0.6; below 0: none */
   float temperature;  /* 0: the most probable token; else sampling from p^(1/temperature) */
-  int top_k;          /* sampling from the k most probable tokens; 0: from all */
+  int top_k;          /* sampling from the k most probable tokens; 0, V and more: from all */
   float top_p;        /* sampling from those that first reach this probability; 0: from all */
   uint64_t seed;      /* of sampling */
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
@@ -775,6 +785,11 @@ typedef struct syn_decode_config {
   /* "f32" (0 means that) or "i8": matrix products in int8, of weights with a scale for each output
      and of rows that are rounded as they come; faster, other outputs. Attention stays float */
   const char *type;
+  /* 1: outputs may hold SYN_UNKNOWN. What can be chosen: never SYN_PAD or SYN_BEGIN; SYN_UNKNOWN
+     only with this; SYN_END always; other tokens where syn_decoder_set_allowed and
+     syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
+     is that of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
+  int unknown;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -789,10 +804,13 @@ typedef int (*syn_text_callback)(void *user, syn_text piece);
    changed afterwards, so any number of threads may encode and decode with one at the same time. */
 typedef struct syn_tokenizer syn_tokenizer;
 
-/* Flags of syn_tokenizer_learn. SYN_LOWERCASE: upper case becomes lower case first. SYN_SENTINELS:
-   100 more tokens, <0> to <99>, follow the vocabulary (of bpe: beyond its SIZE). No text is encoded
-   to them; syn_corrupt uses them as sentinels. */
-enum { SYN_LOWERCASE = 1, SYN_SENTINELS = 2 };
+/* Flags of syn_tokenizer_learn. SYN_LOWERCASE: upper case becomes lower case first, as Unicode's
+   default mapping has it: U+0130 becomes two characters, a sigma that ends a word its final form.
+   SYN_NFC: then letters and their marks are composed to Unicode's normalization form C, so that a
+   letter has one spelling; of more than 32 marks in a row each 32 are composed for themselves.
+   SYN_SENTINELS: 100 more tokens, <0> to <99>, follow the vocabulary (of bpe: beyond its SIZE). No
+   text is encoded to them; syn_corrupt uses them as sentinels. */
+enum { SYN_LOWERCASE = 1, SYN_SENTINELS = 2, SYN_NFC = 4 };
 
 /* -- file -- */
 
@@ -1097,10 +1115,12 @@ SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_t
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
    name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
-   output are copied only if both models have the same tokens in the same order, or one has no
-   tokenizer. Where m has a table of its own that is tied in `from`, it gets the tied one. `report`
-   (may be null) is called for each parameter that is not copied. Models of different tasks are an
-   error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
+   output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
+   whatever its number there; where `from` has none, it stays as it is. Where one model has no
+   tokenizer for them, they go by their numbers, and only if both have as many. Where m has a table
+   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for each
+   parameter that is not copied as a whole. Models of different tasks are an error unless `flags`
+   has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
@@ -1212,10 +1232,12 @@ SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
-   several texts with a TAB between, which becomes the end token. target: a text; classify:
-   the name of a class; tag: a tag for each token of the source, with white space between. An error
-   names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
-   unknown class with the nearest name. Then no row is added. */
+   several texts with a TAB between, which becomes the end token. target: one text, in which | and
+   TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
+   name of a class, byte by byte; tag: a tag for each token of the source, with white space between.
+   An error names the row, 0 being the first, and what is wrong: a text longer than the model's
+   max_len, an unknown class with the nearest name. Then no row is added. Tokens that the tokenizer
+   does not know are added as SYN_UNKNOWN: see syn_data_unknown. */
 SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source,
                                      syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
@@ -1228,6 +1250,9 @@ SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t c
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
 SYN_API const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+/* How many tokens of that side are SYN_UNKNOWN; *tokens (may be null): of how many. Tokens that
+   windows share count once. A count for texts: the numbers of classes and tags are no tokens. */
+SYN_API size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens);
 /* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
    without a target. syn_corrupt makes source and target of it when its batch is made, with other
    spans in each epoch of each seed, in evaluations always with the same. */
@@ -1312,8 +1337,8 @@ SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_tex
 /* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
    sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
 SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
-/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
-   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
+/* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
+   fixed tokens and probabilities see syn_decode_config.unknown. */
 SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
 /* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
    last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
@@ -1336,15 +1361,20 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
      "char"      the characters of the lines, in order of code point
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
-                 tokens, the 4 fixed ones included, or no pair is left that occurs twice
+                 tokens, the 4 fixed ones included, or no pair is left that occurs twice. Every
+                 character of the lines is known. Where they would take more than half of SIZE, from
+                 520 on, ids 4 .. 259 are the bytes, which spell rare characters and everything new,
+                 so that nothing is unknown; below 520 a SIZE too small for them is an error
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
-   Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
-   character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
-   text of known pieces is restored exactly; for "space" a run of n spaces holds n - 1 empty words,
-   known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
-   "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
-   part of it and is skipped. `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek,
-   Cyrillic), SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
+   Words of bpe begin at white space (space, tab, line ends) and hold it as their first character;
+   one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
+   characters is restored exactly. Words of "space" are separated by runs of white space (that of
+   Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
+   in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
+   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte",
+   "line" and a bpe with bytes. A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
+   part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
+   failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -1355,17 +1385,27 @@ SYN_API int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
 SYN_API const char *
 syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
 /* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
-   for capacity 0; no text has more tokens than bytes + 1. Allocates nothing. */
+   for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
+   make a text longer, than 3 bytes + 1. Allocates nothing; takes time in proportion to the bytes. */
 SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
-   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only "byte" may
-   cut a character. */
+   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only tokens
+   of bytes (of "byte", and of bpe where it has them) may cut a character. */
 SYN_API size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
                             size_t capacity);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
-   text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
+   text, which loses its space. Whole characters, but for tokens of bytes: then one byte, which a
+   caller who prints joins with those that follow, as syn_decoder_run_text does. Lives as long as
+   `t`. */
 SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
+/* The text as a tokenizer with these flags (SYN_LOWERCASE, SYN_NFC) reads it; bytes that are not
+   UTF-8 and a byte order mark stay. Returns its bytes, at most 3 times those given. `out` gets the
+   first characters that fit in `capacity` bytes together with a final 0, which is there whenever
+   capacity > 0; it must not be the text itself. */
+SYN_API size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity);
+/* How many bytes of a text are not UTF-8. */
+SYN_API size_t syn_text_invalid(syn_text text);
 /* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
 SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
@@ -1397,7 +1437,8 @@ syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is non
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
 SYN_API syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
-/* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
+/* The same for a file in memory; `bytes` are not copied, must outlive the syn_file and must not
+   change: copy what another process may write, such as a mapped file of somebody else. */
 SYN_API syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
 /* Frees the file with its entries, pairs, names and data. Null is allowed. */
 SYN_API void syn_file_free(syn_file *f);
@@ -1420,9 +1461,12 @@ SYN_API syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *o
 SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
-/* Writes a file. The same input gives the same bytes on every machine. They go to `path`.tmp (one
-   writer per path at a time), are flushed to the disk, then renamed over `path`, whose old content
-   stays as it was after any failure (SYN_E_FILE). A device or pipe is written directly. */
+/* Writes a file. The same input gives the same bytes on every machine. They go to a new file in the
+   same folder, syn-DIGITS.tmp, which is synced, then renamed over `path`, whose old content stays
+   as it was after any failure (SYN_E_FILE). No file that is there is opened, whatever its name. A
+   process that is killed leaves its syn-DIGITS.tmp; it may be deleted. The mode stays that of the
+   old file; owner and group as far as the system allows. A symbolic link stays, the file that it
+   leads to is replaced (on Windows the link is). A device or pipe is written directly. */
 SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
                                   size_t n_pairs, const syn_entry *entries, size_t n_entries);
 #endif
@@ -2735,22 +2779,27 @@ void syn_context_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
+#define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
+/* These are of >>utf-8, below. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size);
+static const char *syn__shorten(char out[SYN__SHORT], const char *text);
+
 /* Records a failure, unless an earlier one is still there, and returns it: the first error is the
    cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
-   is cut where the message ends, so a name from a file can be long, and it stays one line even
-   where it shows a word of somebody's file: control characters become question marks. */
+   is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
+   even where it shows a word of somebody's file: control characters are visible, see syn__show. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
-  char *at;
+  char text[sizeof c->message];
+  int size;
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
-  syn__vsnprintf(c->message, sizeof c->message, format, args);
+  size = syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (at = c->message; *at; at++)
-    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
+  syn__show(c->message, sizeof c->message, text, size < 0 ? 0 : (size_t)size);
   return status;
 }
 /* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
@@ -2781,7 +2830,7 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
                            size_t count, size_t step) {
   const char *at = (const char *)names, *name;
-  char list[100] = "";
+  char list[100] = "", shown[SYN__SHORT];
   size_t i;
   for (i = 0; i < count; i++, at += step) {
     memcpy(&name, at, sizeof name);
@@ -2790,7 +2839,8 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
     if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
     strcat(list, name);
   }
-  syn__fail(c, SYN_E_VALUE, "%s is '%.30s', wanted %s; did you mean '%s'?", what, given, list,
+  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
+            syn__shorten(shown, given), list,
             syn__nearest(given, strlen(given), names, count, step));
   return -1;
 }
@@ -2967,10 +3017,8 @@ int syn_random_below(syn_random *r, int n) {
 }
 
 /* ==============================================================================================
-   >>utf-8   decoding, encoding, lower case; texts that are fit for a message
+   >>utf-8   decoding, encoding; texts that are fit for a message
    ============================================================================================== */
-
-#define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
 
 syn_text syn_text_of(const char *text) {
   syn_text all = {text ? text : "", 0};
@@ -3029,33 +3077,27 @@ static size_t syn__utf8_encode(uint32_t ch, char *out) {
   return size;
 }
 
-/* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
-   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
-   the cases alternate, so step 2). Sorted by `first`: the search stops at the first range above ch.
-   No mapping is longer in UTF-8, so a text has at most as many tokens as bytes, plus its space.
-   tolower of the C library would depend on the locale. */
-static uint32_t syn__lower(uint32_t ch) {
-  static const struct {
-    uint16_t first, last;
-    int16_t add, step;
-  } ranges[] = {
-      {0x0041, 0x005A, 32, 1},   {0x00C0, 0x00D6, 32, 1},  {0x00D8, 0x00DE, 32, 1},
-      {0x0100, 0x012E, 1, 2},    {0x0130, 0x0130, -199, 1}, {0x0132, 0x0136, 1, 2},
-      {0x0139, 0x0147, 1, 2},    {0x014A, 0x0176, 1, 2},   {0x0178, 0x0178, -121, 1},
-      {0x0179, 0x017D, 1, 2},    {0x0370, 0x0372, 1, 2},   {0x0376, 0x0376, 1, 1},
-      {0x037F, 0x037F, 116, 1},  {0x0386, 0x0386, 38, 1},  {0x0388, 0x038A, 37, 1},
-      {0x038C, 0x038C, 64, 1},   {0x038E, 0x038F, 63, 1},  {0x0391, 0x03A1, 32, 1},
-      {0x03A3, 0x03AB, 32, 1},   {0x03CF, 0x03CF, 8, 1},   {0x03D8, 0x03EE, 1, 2},
-      {0x03F4, 0x03F4, -60, 1},  {0x03F7, 0x03F7, 1, 1},   {0x03F9, 0x03F9, -7, 1},
-      {0x03FA, 0x03FA, 1, 1},    {0x03FD, 0x03FF, -130, 1}, {0x0400, 0x040F, 80, 1},
-      {0x0410, 0x042F, 32, 1},   {0x0460, 0x0480, 1, 2},   {0x048A, 0x04BE, 1, 2},
-      {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
-  size_t i;
-  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
-  for (i = 0; i < sizeof ranges / sizeof *ranges && ch >= ranges[i].first; i++)
-    if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
-      return (uint32_t)((int)ch + ranges[i].add);
-  return ch;
+/* Decodes the code point that ends at *end, moves *end to its begin. It finds what decoding from
+   the begin of the text finds: no byte inside a character could begin one. */
+static uint32_t syn__utf8_before(syn_text text, size_t *end) {
+  size_t size, at;
+  uint32_t ch;
+  for (size = 1; size <= 4 && size <= *end; size++) {
+    at = *end - size;
+    ch = syn__utf8_decode(text, &at);
+    if (at != *end || ch & SYN__INVALID_BYTE) continue;
+    *end -= size;
+    return ch;
+  }
+  --*end;
+  return SYN__INVALID_BYTE | (unsigned char)text.at[*end];
+}
+
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
+static size_t syn__bom_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 #ifndef SYN_SMALL
@@ -3069,10 +3111,58 @@ static const char *syn__utf8_invalid(const char *text) {
   return text + all.size;
 }
 
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
-   no part of the text. */
-static size_t syn__bom_size(const char *at, size_t size) {
-  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
+/* 1 for a code point that a terminal obeys instead of showing it: control characters of ASCII and
+   above it, what breaks a line, what turns the direction of the text beside it; and for a byte that
+   is no UTF-8. */
+static int syn__hidden(uint32_t ch) {
+  return ch < 0x20 || (ch >= 0x7F && ch < 0xA0) || ch == 0x61C || ch == 0x200E || ch == 0x200F ||
+         (ch >= 0x2028 && ch <= 0x202E) || (ch >= 0x2066 && ch <= 0x2069) || ch > 0x10FFFF;
+}
+
+/* The character at *at, which moves behind it, as messages and terminals show it: itself; \x1b for
+   a byte of ASCII or one that is no UTF-8, \u202e for another code point. Returns its bytes. */
+static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
+  static const char digits[] = "0123456789abcdef";
+  size_t from = *at, n, i;
+  uint32_t ch = syn__utf8_decode(text, at);
+  if (!syn__hidden(ch)) {
+    memcpy(out, text.at + from, *at - from);
+    return *at - from;
+  }
+  n = *at - from == 1 ? 2 : 4;
+  out[0] = '\\';
+  out[1] = n == 2 ? 'x' : 'u';
+  for (i = 0; i < n; i++) out[2 + i] = digits[ch >> 4 * (n - 1 - i) & 15];
+  return 2 + n;
+}
+
+/* Bytes of a text without a character at its end that is not complete. */
+static size_t syn__utf8_whole(const char *text, size_t size) {
+  size_t i;
+  for (i = 1; i <= 3 && i <= size; i++) {
+    unsigned char ch = (unsigned char)text[size - i];
+    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
+    if (ch < 0x80) break;
+  }
+  return size;
+}
+
+/* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
+   with "..." at its end, where it does not fit. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
+  char one[8];
+  size_t used = 0, at, n;
+  int cut = size >= capacity;
+  syn_text all = syn__text_of(text, size);
+  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
+  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
+  cut = cut || used >= capacity;
+  for (at = used = 0; at < all.size; used += n) {
+    n = syn__visible(all, &at, one);
+    if (used + n + (cut ? 4 : 1) > capacity) break;
+    memcpy(out + used, one, n);
+  }
+  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -3120,6 +3210,599 @@ static size_t syn__join(char *out, size_t capacity, const char *a, const char *b
 }
 
 /* ==============================================================================================
+   >>unicode   lower case and composition of characters, by tables of the Unicode data files
+   ============================================================================================== */
+
+#endif /* !SYN_SMALL */
+
+/* -- tables made by tools/unicode, Unicode 14.0.0 -- */
+/* Every `step`-th character from first to last moves by `add`. */
+static const struct {
+  uint32_t first, last;
+  int32_t add, step;
+} syn__lower_ranges[] = {
+  {65, 90, 32, 1}, {192, 214, 32, 1}, {216, 222, 32, 1}, {256, 302, 1, 2}, {306, 310, 1, 2},
+  {313, 327, 1, 2}, {330, 374, 1, 2}, {376, 376, -121, 1}, {377, 381, 1, 2}, {385, 385, 210, 1},
+  {386, 388, 1, 2}, {390, 390, 206, 1}, {391, 391, 1, 1}, {393, 394, 205, 1}, {395, 395, 1, 1},
+  {398, 398, 79, 1}, {399, 399, 202, 1}, {400, 400, 203, 1}, {401, 401, 1, 1}, {403, 403, 205, 1},
+  {404, 404, 207, 1}, {406, 406, 211, 1}, {407, 407, 209, 1}, {408, 408, 1, 1}, {412, 412, 211, 1},
+  {413, 413, 213, 1}, {415, 415, 214, 1}, {416, 420, 1, 2}, {422, 422, 218, 1}, {423, 423, 1, 1},
+  {425, 425, 218, 1}, {428, 428, 1, 1}, {430, 430, 218, 1}, {431, 431, 1, 1}, {433, 434, 217, 1},
+  {435, 437, 1, 2}, {439, 439, 219, 1}, {440, 440, 1, 1}, {444, 444, 1, 1}, {452, 452, 2, 1},
+  {453, 453, 1, 1}, {455, 455, 2, 1}, {456, 456, 1, 1}, {458, 458, 2, 1}, {459, 475, 1, 2},
+  {478, 494, 1, 2}, {497, 497, 2, 1}, {498, 500, 1, 2}, {502, 502, -97, 1}, {503, 503, -56, 1},
+  {504, 542, 1, 2}, {544, 544, -130, 1}, {546, 562, 1, 2}, {570, 570, 10795, 1}, {571, 571, 1, 1},
+  {573, 573, -163, 1}, {574, 574, 10792, 1}, {577, 577, 1, 1}, {579, 579, -195, 1},
+  {580, 580, 69, 1}, {581, 581, 71, 1}, {582, 590, 1, 2}, {880, 882, 1, 2}, {886, 886, 1, 1},
+  {895, 895, 116, 1}, {902, 902, 38, 1}, {904, 906, 37, 1}, {908, 908, 64, 1}, {910, 911, 63, 1},
+  {913, 929, 32, 1}, {931, 939, 32, 1}, {975, 975, 8, 1}, {984, 1006, 1, 2}, {1012, 1012, -60, 1},
+  {1015, 1015, 1, 1}, {1017, 1017, -7, 1}, {1018, 1018, 1, 1}, {1021, 1023, -130, 1},
+  {1024, 1039, 80, 1}, {1040, 1071, 32, 1}, {1120, 1152, 1, 2}, {1162, 1214, 1, 2},
+  {1216, 1216, 15, 1}, {1217, 1229, 1, 2}, {1232, 1326, 1, 2}, {1329, 1366, 48, 1},
+  {4256, 4293, 7264, 1}, {4295, 4295, 7264, 1}, {4301, 4301, 7264, 1}, {5024, 5103, 38864, 1},
+  {5104, 5109, 8, 1}, {7312, 7354, -3008, 1}, {7357, 7359, -3008, 1}, {7680, 7828, 1, 2},
+  {7838, 7838, -7615, 1}, {7840, 7934, 1, 2}, {7944, 7951, -8, 1}, {7960, 7965, -8, 1},
+  {7976, 7983, -8, 1}, {7992, 7999, -8, 1}, {8008, 8013, -8, 1}, {8025, 8031, -8, 2},
+  {8040, 8047, -8, 1}, {8072, 8079, -8, 1}, {8088, 8095, -8, 1}, {8104, 8111, -8, 1},
+  {8120, 8121, -8, 1}, {8122, 8123, -74, 1}, {8124, 8124, -9, 1}, {8136, 8139, -86, 1},
+  {8140, 8140, -9, 1}, {8152, 8153, -8, 1}, {8154, 8155, -100, 1}, {8168, 8169, -8, 1},
+  {8170, 8171, -112, 1}, {8172, 8172, -7, 1}, {8184, 8185, -128, 1}, {8186, 8187, -126, 1},
+  {8188, 8188, -9, 1}, {8486, 8486, -7517, 1}, {8490, 8490, -8383, 1}, {8491, 8491, -8262, 1},
+  {8498, 8498, 28, 1}, {8544, 8559, 16, 1}, {8579, 8579, 1, 1}, {9398, 9423, 26, 1},
+  {11264, 11311, 48, 1}, {11360, 11360, 1, 1}, {11362, 11362, -10743, 1}, {11363, 11363, -3814, 1},
+  {11364, 11364, -10727, 1}, {11367, 11371, 1, 2}, {11373, 11373, -10780, 1},
+  {11374, 11374, -10749, 1}, {11375, 11375, -10783, 1}, {11376, 11376, -10782, 1},
+  {11378, 11378, 1, 1}, {11381, 11381, 1, 1}, {11390, 11391, -10815, 1}, {11392, 11490, 1, 2},
+  {11499, 11501, 1, 2}, {11506, 11506, 1, 1}, {42560, 42604, 1, 2}, {42624, 42650, 1, 2},
+  {42786, 42798, 1, 2}, {42802, 42862, 1, 2}, {42873, 42875, 1, 2}, {42877, 42877, -35332, 1},
+  {42878, 42886, 1, 2}, {42891, 42891, 1, 1}, {42893, 42893, -42280, 1}, {42896, 42898, 1, 2},
+  {42902, 42920, 1, 2}, {42922, 42922, -42308, 1}, {42923, 42923, -42319, 1},
+  {42924, 42924, -42315, 1}, {42925, 42925, -42305, 1}, {42926, 42926, -42308, 1},
+  {42928, 42928, -42258, 1}, {42929, 42929, -42282, 1}, {42930, 42930, -42261, 1},
+  {42931, 42931, 928, 1}, {42932, 42946, 1, 2}, {42948, 42948, -48, 1}, {42949, 42949, -42307, 1},
+  {42950, 42950, -35384, 1}, {42951, 42953, 1, 2}, {42960, 42960, 1, 1}, {42966, 42968, 1, 2},
+  {42997, 42997, 1, 1}, {65313, 65338, 32, 1}, {66560, 66599, 40, 1}, {66736, 66771, 40, 1},
+  {66928, 66938, 39, 1}, {66940, 66954, 39, 1}, {66956, 66962, 39, 1}, {66964, 66965, 39, 1},
+  {68736, 68786, 64, 1}, {71840, 71871, 32, 1}, {93760, 93791, 32, 1}, {125184, 125217, 34, 1}};
+/* first << 2 | class: 1 a letter with case, 2 ignored beside one, 0 anything else */
+static const uint32_t syn__case_runs[] = {
+  158, 160, 186, 188, 234, 236, 261, 364, 378, 380, 386, 389, 492, 674, 676, 681, 684, 694, 696,
+  702, 704, 722, 725, 728, 734, 740, 745, 748, 769, 860, 865, 988, 993, 1772, 1777, 1792, 1809,
+  2640, 2645, 2754, 3521, 3538, 3545, 3552, 3562, 3565, 3576, 3581, 3584, 3602, 3609, 3614, 3617,
+  3628, 3633, 3636, 3641, 3720, 3725, 4056, 4061, 4616, 4622, 4649, 5312, 5317, 5468, 5478, 5480,
+  5502, 5505, 5668, 5702, 5880, 5886, 5888, 5894, 5900, 5906, 5912, 5918, 5920, 6098, 6100, 6146,
+  6168, 6210, 6252, 6258, 6260, 6402, 6404, 6446, 6528, 6594, 6596, 7002, 7032, 7038, 7076, 7082,
+  7096, 7230, 7232, 7238, 7240, 7362, 7468, 7834, 7876, 8110, 8152, 8170, 8172, 8182, 8184, 8282,
+  8376, 8550, 8560, 8738, 8740, 8770, 8776, 8802, 8832, 8998, 9228, 9450, 9452, 9458, 9460, 9478,
+  9508, 9526, 9528, 9542, 9568, 9610, 9616, 9670, 9672, 9734, 9736, 9970, 9972, 9990, 10004, 10038,
+  10040, 10122, 10128, 10234, 10236, 10246, 10252, 10482, 10484, 10502, 10508, 10526, 10532, 10542,
+  10552, 10566, 10568, 10690, 10696, 10710, 10712, 10758, 10764, 10994, 10996, 11014, 11032, 11038,
+  11044, 11062, 11064, 11146, 11152, 11242, 11264, 11270, 11272, 11506, 11508, 11518, 11520, 11526,
+  11540, 11574, 11576, 11606, 11612, 11658, 11664, 11786, 11788, 12034, 12036, 12086, 12088, 12290,
+  12292, 12306, 12308, 12530, 12532, 12538, 12548, 12570, 12580, 12586, 12600, 12630, 12636, 12682,
+  12688, 12806, 12808, 13042, 13044, 13054, 13056, 13082, 13084, 13106, 13112, 13194, 13200, 13314,
+  13320, 13550, 13556, 13574, 13588, 13622, 13624, 13706, 13712, 13830, 13832, 14122, 14124, 14154,
+  14164, 14170, 14172, 14534, 14536, 14546, 14572, 14618, 14652, 15046, 15048, 15058, 15092, 15130,
+  15132, 15138, 15160, 15458, 15464, 15574, 15576, 15582, 15584, 15590, 15592, 15814, 15868, 15874,
+  15892, 15898, 15904, 15926, 15968, 15974, 16116, 16154, 16156, 16566, 16580, 16586, 16608, 16614,
+  16620, 16630, 16636, 16738, 16744, 16762, 16772, 16838, 16852, 16906, 16908, 16918, 16924, 16950,
+  16952, 17014, 17016, 17025, 17176, 17181, 17184, 17205, 17208, 17217, 17388, 17394, 17397, 17408,
+  19830, 19840, 20097, 20440, 20449, 20472, 23626, 23636, 23754, 23760, 23882, 23888, 24010, 24016,
+  24274, 24280, 24286, 24312, 24346, 24348, 24358, 24400, 24414, 24416, 24438, 24440, 24622, 24640,
+  24846, 24848, 25110, 25116, 25254, 25256, 25730, 25740, 25758, 25764, 25802, 25804, 25830, 25840,
+  26718, 26724, 26734, 26736, 26970, 26972, 26978, 27004, 27010, 27012, 27018, 27020, 27030, 27060,
+  27086, 27124, 27134, 27136, 27294, 27296, 27330, 27452, 27650, 27664, 27858, 27860, 27866, 27884,
+  27890, 27892, 27914, 27916, 28078, 28112, 28162, 28168, 28298, 28312, 28322, 28328, 28334, 28344,
+  28570, 28572, 28578, 28584, 28598, 28600, 28606, 28616, 28850, 28880, 28890, 28896, 29154, 29176,
+  29185, 29220, 29249, 29420, 29429, 29440, 29506, 29516, 29522, 29572, 29578, 29604, 29622, 29624,
+  29650, 29652, 29666, 29672, 29697, 29874, 30125, 30178, 30181, 30318, 30721, 31832, 31841, 31864,
+  31873, 32024, 32033, 32056, 32065, 32096, 32101, 32104, 32109, 32112, 32117, 32120, 32125, 32248,
+  32257, 32468, 32473, 32502, 32505, 32510, 32521, 32532, 32537, 32566, 32577, 32592, 32601, 32624,
+  32630, 32641, 32694, 32704, 32713, 32724, 32729, 32758, 32764, 32814, 32832, 32866, 32872, 32914,
+  32916, 32926, 32928, 32938, 32956, 33154, 33172, 33178, 33216, 33222, 33224, 33278, 33280, 33346,
+  33396, 33602, 33732, 33801, 33804, 33821, 33824, 33833, 33872, 33877, 33880, 33893, 33912, 33937,
+  33940, 33945, 33948, 33953, 33956, 33961, 33976, 33981, 34004, 34021, 34024, 34033, 34048, 34069,
+  34088, 34105, 34108, 34177, 34304, 34317, 34324, 37593, 37800, 45057, 45554, 45561, 45972, 45997,
+  46014, 46025, 46032, 46081, 46232, 46237, 46240, 46261, 46264, 46526, 46528, 46590, 46592, 46978,
+  47104, 47294, 47296, 49174, 49176, 49322, 49336, 49350, 49368, 49390, 49392, 49766, 49788, 50162,
+  50172, 163926, 163928, 168930, 168952, 170034, 170036, 170241, 170424, 170430, 170444, 170450,
+  170488, 170494, 170497, 170610, 170624, 170946, 170952, 171010, 171145, 171458, 171461, 171554,
+  171565, 171580, 171585, 171820, 171841, 171848, 171853, 171856, 171861, 171880, 171978, 171989,
+  171996, 172002, 172009, 172012, 172042, 172044, 172058, 172060, 172078, 172080, 172182, 172188,
+  172210, 172212, 172818, 172824, 172930, 173000, 173054, 173056, 173210, 173240, 173342, 173384,
+  173570, 173580, 173774, 173776, 173786, 173800, 173810, 173816, 173886, 173888, 173974, 173980,
+  174246, 174268, 174278, 174284, 174294, 174300, 174350, 174352, 174386, 174388, 174530, 174532,
+  174578, 174580, 174786, 174788, 174794, 174804, 174814, 174820, 174842, 174848, 174854, 174856,
+  174966, 174968, 175026, 175032, 175054, 175060, 175066, 175068, 175297, 175470, 175489, 175526,
+  175536, 175553, 175872, 176022, 176024, 176034, 176036, 176054, 176056, 257025, 257052, 257101,
+  257120, 257146, 257148, 257738, 257804, 260098, 260160, 260174, 260176, 260226, 260288, 260426,
+  260428, 260438, 260440, 261118, 261120, 261150, 261152, 261178, 261180, 261226, 261228, 261253,
+  261356, 261370, 261372, 261378, 261381, 261484, 261570, 261572, 261754, 261760, 262030, 262032,
+  262118, 262128, 264182, 264184, 265090, 265092, 265690, 265708, 266241, 266560, 266945, 267088,
+  267105, 267248, 267713, 267756, 267761, 267820, 267825, 267852, 267857, 267864, 267869, 267912,
+  267917, 267976, 267981, 268008, 268013, 268020, 269826, 269848, 269854, 270020, 270026, 270060,
+  272390, 272400, 272406, 272412, 272434, 272448, 272610, 272620, 272638, 272640, 273302, 273308,
+  274945, 275148, 275201, 275404, 275602, 275616, 277166, 277172, 277786, 277828, 278026, 278040,
+  278534, 278536, 278754, 278812, 278978, 278980, 278990, 278996, 279038, 279048, 279246, 279260,
+  279270, 279276, 279286, 279288, 279306, 279308, 279350, 279352, 279554, 279564, 279710, 279728,
+  279734, 279764, 280014, 280016, 280066, 280072, 280282, 280316, 280358, 280372, 280382, 280384,
+  280766, 280776, 280786, 280788, 280794, 280800, 280826, 280828, 281470, 281472, 281486, 281516,
+  281602, 281608, 281838, 281844, 281858, 281860, 282010, 282036, 282050, 282068, 282850, 282880,
+  282890, 282900, 282906, 282908, 283002, 283004, 283342, 283364, 283370, 283372, 283390, 283396,
+  283402, 283408, 284362, 284376, 284402, 284408, 284414, 284420, 284530, 284536, 284878, 284908,
+  284918, 284920, 284926, 284932, 285358, 285360, 285366, 285368, 285378, 285400, 285406, 285408,
+  285814, 285824, 285834, 285848, 285854, 285872, 286910, 286944, 286950, 286956, 287361, 287616,
+  287982, 287988, 287994, 287996, 288014, 288016, 288594, 288608, 288618, 288624, 288642, 288644,
+  288774, 288812, 288974, 288996, 289006, 289020, 289054, 289056, 289094, 289116, 289126, 289136,
+  289322, 289372, 289378, 289384, 291010, 291036, 291042, 291064, 291070, 291072, 291402, 291488,
+  291498, 291524, 291530, 291536, 291542, 291548, 292038, 292060, 292074, 292076, 292082, 292088,
+  292094, 292120, 292126, 292128, 292418, 292424, 292438, 292440, 292446, 292448, 293838, 293844,
+  315586, 315620, 371650, 371668, 371906, 371932, 371970, 371984, 375041, 375296, 376126, 376128,
+  376382, 376448, 376706, 376712, 376718, 376724, 442306, 442320, 442326, 442352, 442358, 442364,
+  455286, 455292, 455298, 455312, 474114, 474296, 474306, 474396, 476574, 476584, 476622, 476684,
+  476694, 476720, 476842, 476856, 477450, 477460, 479233, 479572, 479577, 479860, 479865, 479872,
+  479881, 479884, 479893, 479900, 479909, 479924, 479929, 479976, 479981, 479984, 479989, 480016,
+  480021, 480280, 480285, 480300, 480309, 480340, 480345, 480372, 480377, 480488, 480493, 480508,
+  480513, 480532, 480537, 480540, 480553, 480580, 480585, 481944, 481953, 482052, 482057, 482156,
+  482161, 482284, 482289, 482388, 482393, 482516, 482521, 482620, 482625, 482748, 482753, 482852,
+  482857, 482980, 482985, 483084, 483089, 483120, 485378, 485596, 485614, 485812, 485846, 485848,
+  485906, 485908, 485998, 486016, 486022, 486080, 490497, 490536, 490541, 490620, 491522, 491548,
+  491554, 491620, 491630, 491656, 491662, 491668, 491674, 491692, 492738, 492792, 494266, 494268,
+  494514, 494528, 500546, 500572, 500737, 501010, 501040, 509121, 509224, 509249, 509352, 509377,
+  509480, 511982, 512000, 3670022, 3670024, 3670146, 3670528, 3671042, 3672000};
+#ifndef SYN_SMALL
+/* first << 8 | canonical combining class */
+static const uint32_t syn__mark_runs[] = {
+  196838, 202216, 202460, 203496, 203736, 203996, 205258, 205788, 206794, 207324, 209921, 211420,
+  212454, 214512, 214758, 215004, 215782, 216540, 216832, 217318, 218076, 219110, 219368, 219612,
+  220134, 220393, 220650, 221161, 221418, 221929, 222182, 225280, 295910, 296960, 365020, 365286,
+  366300, 366566, 367326, 367580, 367846, 369372, 370918, 371420, 371686, 372190, 372452, 372710,
+  372746, 373003, 373260, 373517, 373774, 374031, 374288, 374545, 374802, 375059, 375572, 375829,
+  376086, 376320, 376599, 376832, 377112, 377369, 377600, 378086, 378332, 378368, 378642, 378880,
+  397542, 399390, 399647, 399904, 400128, 412443, 412700, 412957, 413214, 413471, 413728, 413985,
+  414242, 414694, 415196, 415718, 416988, 417254, 417756, 417792, 421923, 422144, 448230, 449792,
+  450534, 451548, 451814, 451840, 452582, 452864, 453340, 453606, 454108, 454144, 463140, 463360,
+  471270, 471516, 471782, 472284, 472550, 473052, 473830, 474076, 474598, 474844, 475110, 475868,
+  476134, 476380, 476646, 476892, 477158, 477404, 477670, 477952, 519142, 520924, 521190, 521216,
+  523740, 523776, 530150, 530944, 531430, 533504, 533990, 534528, 535014, 536064, 547292, 547840,
+  563430, 563676, 564454, 565248, 576230, 577500, 578790, 582144, 582620, 582886, 583388, 583654,
+  584156, 584422, 585180, 585755, 586012, 586269, 586726, 587484, 587750, 588252, 588774, 589824,
+  605191, 605440, 609545, 609792, 610790, 611036, 611302, 611584, 637959, 638208, 642313, 642560,
+  655078, 655104, 670727, 670976, 675081, 675328, 703495, 703744, 707849, 708096, 736263, 736512,
+  740617, 740864, 773385, 773632, 801799, 802048, 806153, 806400, 808276, 808539, 808704, 834567,
+  834816, 838921, 839168, 867081, 867584, 871689, 871936, 903689, 903936, 931943, 932361, 932608,
+  936043, 936960, 964726, 965129, 965376, 968826, 969728, 989404, 989696, 996828, 996864, 997340,
+  997376, 997848, 997888, 1012097, 1012354, 1012480, 1012868, 1012992, 1014402, 1015296, 1015938,
+  1016064, 1016550, 1016841, 1017088, 1017574, 1017856, 1033948, 1033984, 1062663, 1062912, 1063177,
+  1063680, 1084892, 1084928, 1269222, 1269760, 1512457, 1512960, 1520649, 1520896, 1561097, 1561344,
+  1564134, 1564160, 1616356, 1616384, 1653214, 1653478, 1653724, 1653760, 1710054, 1710300, 1710336,
+  1728521, 1728768, 1734118, 1735936, 1736668, 1736704, 1749222, 1750492, 1752038, 1752540, 1752576,
+  1753052, 1753574, 1754076, 1754598, 1755868, 1756134, 1756928, 1782791, 1783040, 1786889, 1787136,
+  1797094, 1797340, 1797606, 1799168, 1813001, 1813504, 1828359, 1828608, 1831433, 1831936, 1849095,
+  1849344, 1888486, 1889024, 1889281, 1889756, 1891046, 1891548, 1892582, 1892608, 1892865, 1894656,
+  1895900, 1895936, 1897702, 1897728, 1898726, 1899008, 1949926, 1950428, 1950694, 1952476, 1952742,
+  1953258, 1953494, 1953756, 1953994, 1954278, 1963752, 1964004, 1964508, 1964762, 1965030, 1965289,
+  1965532, 1965798, 1966044, 1966080, 2150630, 2150913, 2151654, 2152449, 2153446, 2153728, 2154982,
+  2155008, 2155777, 2156518, 2156764, 2157030, 2157057, 2157788, 2158822, 2158848, 2944998, 2945536,
+  2981641, 2981888, 3006694, 3014656, 3156698, 3156964, 3157224, 3157470, 3157728, 3158016, 3184904,
+  3185408, 10907622, 10907648, 10908902, 10911232, 10919654, 10919936, 10940646, 10940928, 11011593,
+  11011840, 11021321, 11021568, 11060233, 11060480, 11067622, 11072000, 11086812, 11087360,
+  11096841, 11097088, 11121415, 11121664, 11124745, 11124992, 11186406, 11186432, 11186918,
+  11187420, 11187456, 11188198, 11188480, 11189990, 11190272, 11190758, 11190784, 11204105,
+  11204352, 11267337, 11267584, 16457242, 16457472, 16654566, 16656348, 16658150, 16658432,
+  16907740, 16907776, 16965852, 16965888, 17004262, 17005312, 17436124, 17436160, 17436646,
+  17436672, 17447142, 17447169, 17447644, 17447680, 17448713, 17448960, 17491430, 17491676,
+  17491712, 17638630, 17639424, 17738726, 17739008, 17778396, 17778918, 17779676, 17779942,
+  17780188, 17780992, 17793766, 17794012, 17794278, 17794524, 17794560, 17843721, 17843968,
+  17854473, 17854720, 17858313, 17858560, 17873161, 17873415, 17873664, 17891558, 17892096,
+  17904393, 17904896, 17920775, 17921024, 17940489, 17940736, 17943047, 17943296, 17970441,
+  17970695, 17970944, 18016519, 18016777, 18017024, 18037511, 18038016, 18042121, 18042368,
+  18048742, 18050304, 18051302, 18052352, 18104841, 18105088, 18105863, 18106112, 18112230,
+  18112256, 18137609, 18137863, 18138112, 18202377, 18202631, 18202880, 18235145, 18235392,
+  18265609, 18265863, 18266112, 18295561, 18295808, 18364681, 18364935, 18365184, 18431241,
+  18431744, 18432775, 18433024, 18472969, 18473216, 18494473, 18494720, 18499337, 18499584,
+  18520329, 18520576, 18628361, 18628608, 18694663, 18694912, 18695177, 18695680, 18716425,
+  18716672, 23785473, 23786752, 23802086, 23803648, 24113158, 24113664, 29138433, 29138688,
+  30500312, 30500609, 30501376, 30502370, 30502616, 30503680, 30505948, 30507776, 30508518,
+  30509788, 30510080, 30517990, 30518784, 30556902, 30557440, 31457510, 31459072, 31459558,
+  31463680, 31464422, 31465984, 31466470, 31466752, 31467238, 31468288, 31535334, 31536896,
+  31633126, 31633152, 31648998, 31649792, 32035036, 32036608, 32064742, 32066055, 32066304};
+/* the second characters of all canonical decompositions; 0: none */
+static const uint32_t syn__second_parts[] = {
+  0, 768, 769, 770, 771, 772, 774, 775, 776, 777, 778, 779, 780, 783, 785, 787, 788, 795, 803, 804,
+  805, 806, 807, 808, 813, 814, 816, 817, 824, 834, 837, 1460, 1463, 1464, 1465, 1468, 1471, 1473,
+  1474, 1619, 1620, 1621, 2364, 2492, 2494, 2519, 2620, 2876, 2878, 2902, 2903, 3006, 3031, 3158,
+  3266, 3285, 3286, 3390, 3415, 3530, 3535, 3551, 3954, 3956, 3968, 4021, 4023, 4142, 6965, 12441,
+  12442, 69818, 69927, 70462, 70487, 70832, 70842, 70845, 71087, 71984, 119141, 119150, 119151,
+  119152, 119153, 119154};
+/* first, index: characters from first on have the decompositions from index on */
+static const uint32_t syn__split_points[] = {
+  192, 0, 199, 6, 209, 15, 217, 21, 224, 26, 231, 32, 241, 41, 249, 47, 255, 52, 274, 69, 296, 89,
+  308, 98, 313, 102, 323, 108, 332, 114, 340, 120, 360, 138, 416, 161, 431, 163, 461, 165, 478, 181,
+  486, 187, 500, 198, 504, 200, 542, 236, 550, 238, 832, 252, 835, 254, 884, 256, 894, 257,
+  901, 258, 908, 264, 910, 265, 938, 268, 970, 275, 979, 280, 1024, 282, 1027, 284, 1031, 285,
+  1036, 286, 1049, 289, 1081, 290, 1104, 291, 1107, 293, 1111, 294, 1116, 295, 1142, 298, 1217, 300,
+  1232, 302, 1238, 306, 1242, 308, 1250, 314, 1258, 320, 1272, 332, 1570, 334, 1728, 339, 1730, 340,
+  1747, 341, 2345, 342, 2353, 343, 2356, 344, 2392, 345, 2507, 353, 2524, 355, 2527, 357, 2611, 358,
+  2614, 359, 2649, 360, 2654, 363, 2888, 364, 2891, 365, 2908, 367, 2964, 369, 3018, 370, 3144, 373,
+  3264, 374, 3271, 375, 3274, 377, 3402, 379, 3546, 382, 3548, 383, 3907, 386, 3917, 387, 3922, 388,
+  3927, 389, 3932, 390, 3945, 391, 3955, 392, 3957, 393, 3960, 395, 3969, 396, 3987, 397, 3997, 398,
+  4002, 399, 4007, 400, 4012, 401, 4025, 402, 4134, 403, 6918, 404, 6920, 405, 6922, 406, 6924, 407,
+  6926, 408, 6930, 409, 6971, 410, 6973, 411, 6976, 412, 6979, 414, 7680, 415, 7835, 569, 7840, 570,
+  7936, 660, 7960, 682, 7968, 688, 8008, 726, 8016, 732, 8025, 740, 8027, 741, 8029, 742, 8031, 743,
+  8064, 774, 8118, 827, 8126, 834, 8129, 835, 8134, 839, 8150, 853, 8157, 859, 8178, 878, 8182, 881,
+  8192, 889, 8486, 891, 8490, 892, 8602, 894, 8622, 896, 8653, 897, 8708, 900, 8713, 901, 8716, 902,
+  8740, 903, 8742, 904, 8769, 905, 8772, 906, 8775, 907, 8777, 908, 8800, 909, 8802, 910, 8813, 911,
+  8820, 916, 8824, 918, 8832, 920, 8836, 922, 8840, 924, 8876, 926, 8928, 930, 8938, 934, 9001, 938,
+  10972, 940, 12364, 941, 12366, 942, 12368, 943, 12370, 944, 12372, 945, 12374, 946, 12376, 947,
+  12378, 948, 12380, 949, 12382, 950, 12384, 951, 12386, 952, 12389, 953, 12391, 954, 12393, 955,
+  12400, 956, 12403, 958, 12406, 960, 12409, 962, 12412, 964, 12436, 966, 12446, 967, 12460, 968,
+  12462, 969, 12464, 970, 12466, 971, 12468, 972, 12470, 973, 12472, 974, 12474, 975, 12476, 976,
+  12478, 977, 12480, 978, 12482, 979, 12485, 980, 12487, 981, 12489, 982, 12496, 983, 12499, 985,
+  12502, 987, 12505, 989, 12508, 991, 12532, 993, 12535, 994, 12542, 998, 63744, 999, 64016, 1269,
+  64018, 1270, 64021, 1271, 64032, 1281, 64034, 1282, 64037, 1283, 64042, 1285, 64112, 1353,
+  64285, 1459, 64287, 1460, 64298, 1461, 64312, 1474, 64318, 1479, 64320, 1480, 64323, 1482,
+  64326, 1484, 69786, 1493, 69788, 1494, 69803, 1495, 69934, 1496, 70475, 1498, 70843, 1500,
+  70846, 1502, 71098, 1503, 71992, 1505, 119134, 1506, 119227, 1513, 194560, 1519};
+/* the decompositions: first character << 7 | place of the second in syn__second_parts */
+static const uint32_t syn__split[] = {
+  8321, 8322, 8323, 8324, 8328, 8330, 8598, 8833, 8834, 8835, 8840, 9345, 9346, 9347, 9352, 9988,
+  10113, 10114, 10115, 10116, 10120, 10881, 10882, 10883, 10888, 11394, 12417, 12418, 12419, 12420,
+  12424, 12426, 12694, 12929, 12930, 12931, 12936, 13441, 13442, 13443, 13448, 14084, 14209, 14210,
+  14211, 14212, 14216, 14977, 14978, 14979, 14984, 15490, 15496, 8325, 12421, 8326, 12422, 8343,
+  12439, 8578, 12674, 8579, 12675, 8583, 12679, 8588, 12684, 8716, 12812, 8837, 12933, 8838, 12934,
+  8839, 12935, 8855, 12951, 8844, 12940, 9091, 13187, 9094, 13190, 9095, 13191, 9110, 13206, 9219,
+  13315, 9348, 13444, 9349, 13445, 9350, 13446, 9367, 13463, 9351, 9475, 13571, 9622, 13718, 9730,
+  13826, 9750, 13846, 9740, 13836, 9986, 14082, 10006, 14102, 9996, 14092, 10117, 14213, 10118,
+  14214, 10123, 14219, 10498, 14594, 10518, 14614, 10508, 14604, 10626, 14722, 10627, 14723, 10646,
+  14742, 10636, 14732, 10774, 14870, 10764, 14860, 10884, 14980, 10885, 14981, 10886, 14982, 10890,
+  14986, 10891, 14987, 10903, 14999, 11139, 15235, 11395, 15491, 11400, 11522, 15618, 11527, 15623,
+  11532, 15628, 10129, 14225, 10897, 14993, 8332, 12428, 9356, 13452, 10124, 14220, 10892, 14988,
+  28165, 32261, 28162, 32258, 28172, 32268, 28161, 32257, 25093, 29189, 70405, 70533, 25349, 29445,
+  9100, 13196, 9612, 13708, 10135, 14231, 62725, 62853, 56204, 84236, 13580, 9090, 13186, 9985,
+  14081, 25218, 29314, 25346, 29442, 27650, 31746, 8333, 12429, 8334, 12430, 8845, 12941, 8846,
+  12942, 9357, 13453, 9358, 13454, 10125, 14221, 10126, 14222, 10509, 14605, 10510, 14606, 10893,
+  14989, 10894, 14990, 10645, 14741, 10773, 14869, 9228, 13324, 8327, 12423, 8854, 12950, 27397,
+  31493, 27269, 31365, 10119, 14215, 71429, 71557, 11397, 15493, 98304, 98432, 100736, 99330, 89216,
+  7552, 21506, 116866, 23424, 117378, 117634, 117890, 118658, 119426, 119938, 124162, 117896,
+  119432, 120962, 121474, 121730, 121986, 124290, 121992, 123528, 122754, 123522, 124034, 125186,
+  125192, 133761, 133768, 133506, 131848, 134402, 134145, 135558, 134150, 138246, 137857, 137864,
+  137602, 142088, 138498, 138241, 139654, 145933, 146061, 133894, 137990, 133126, 137222, 133128,
+  137224, 133766, 137862, 158728, 158856, 133896, 137992, 134024, 138120, 134149, 138245, 134152,
+  138248, 134920, 139016, 160776, 160904, 136840, 140936, 135557, 139653, 135560, 139656, 135563,
+  139659, 136072, 140168, 136584, 140680, 201639, 201640, 205864, 201641, 206120, 223912, 221352,
+  223528, 300074, 301098, 301482, 297642, 297770, 297898, 298538, 299178, 299306, 300458, 300970,
+  320428, 320429, 315563, 315691, 317355, 334126, 334894, 330542, 330670, 331310, 333230, 369585,
+  369584, 369586, 364719, 364847, 379188, 385843, 385971, 385844, 402229, 417719, 418615, 418616,
+  418614, 419127, 435001, 435129, 435002, 453819, 453820, 454203, 453821, 500034, 501314, 501954,
+  502594, 503234, 499777, 506046, 506047, 514368, 514496, 506048, 510274, 511554, 512194, 512834,
+  513474, 510017, 529091, 885444, 885700, 885956, 886212, 886468, 886980, 892228, 892484, 892740,
+  892868, 893252, 8340, 12436, 8455, 12551, 8466, 12562, 8475, 12571, 25474, 29570, 8711, 12807,
+  8722, 12818, 8731, 12827, 8726, 12822, 8728, 12824, 35073, 35201, 35074, 35202, 8856, 12952, 8858,
+  12954, 70662, 70790, 8967, 13063, 9093, 13189, 9223, 13319, 9234, 13330, 9224, 13320, 9238, 13334,
+  9241, 13337, 9370, 13466, 26498, 30594, 9602, 13698, 9618, 13714, 9627, 13723, 9746, 13842,
+  989957, 990085, 9755, 13851, 9752, 13848, 9858, 13954, 9863, 13959, 9874, 13970, 9991, 14087,
+  10002, 14098, 10011, 14107, 10008, 14104, 27266, 31362, 27272, 31368, 42497, 42625, 42498, 42626,
+  10242, 14338, 10247, 14343, 10503, 14599, 10514, 14610, 994565, 994693, 10523, 14619, 10631,
+  14727, 10642, 14738, 44295, 44423, 45063, 45191, 995591, 995719, 10759, 14855, 10770, 14866,
+  10779, 14875, 10776, 14872, 10899, 14995, 10906, 15002, 10904, 15000, 46082, 46210, 46344, 46472,
+  11012, 15108, 11026, 15122, 11137, 15233, 11138, 15234, 11144, 15240, 11143, 15239, 11154, 15250,
+  11271, 15367, 11272, 15368, 11399, 15495, 11523, 15619, 11538, 15634, 11547, 15643, 13339, 14856,
+  15242, 15498, 49031, 8338, 12434, 8329, 12425, 24834, 28930, 24833, 28929, 24841, 28937, 24836,
+  28932, 1003523, 1003651, 33026, 33154, 33025, 33153, 33033, 33161, 33028, 33156, 1003526, 1003654,
+  8850, 12946, 8841, 12937, 8836, 12932, 25858, 29954, 25857, 29953, 25865, 29961, 25860, 29956,
+  1006595, 1006723, 9353, 13449, 9362, 13458, 10130, 14226, 10121, 14217, 27138, 31234, 27137,
+  31233, 27145, 31241, 27140, 31236, 1009155, 1009283, 53250, 53378, 53249, 53377, 53257, 53385,
+  53252, 53380, 53266, 53394, 10898, 14994, 10889, 14985, 55170, 55298, 55169, 55297, 55177, 55305,
+  55172, 55300, 55186, 55314, 11393, 15489, 11410, 15506, 11401, 15497, 11396, 15492, 120975,
+  120976, 1015809, 1015937, 1015810, 1015938, 1015837, 1015965, 116879, 116880, 1016833, 1016961,
+  1016834, 1016962, 1016861, 1016989, 121487, 121488, 1017857, 1017985, 1017858, 1017986, 117391,
+  117392, 1018881, 1019009, 1018882, 1019010, 121743, 121744, 1019905, 1020033, 1019906, 1020034,
+  1019933, 1020061, 117647, 117648, 1020929, 1021057, 1020930, 1021058, 1020957, 1021085, 121999,
+  122000, 1021953, 1022081, 1021954, 1022082, 1021981, 1022109, 117903, 117904, 1022977, 1023105,
+  1022978, 1023106, 1023005, 1023133, 122767, 122768, 1024001, 1024129, 1024002, 1024130, 118671,
+  118672, 1025025, 1025153, 1025026, 1025154, 123535, 123536, 1026049, 1026177, 1026050, 1026178,
+  1026077, 1026205, 119440, 1027201, 1027202, 1027229, 124047, 124048, 1028097, 1028225, 1028098,
+  1028226, 1028125, 1028253, 119951, 119952, 1029121, 1029249, 1029122, 1029250, 1029149, 1029277,
+  120961, 120320, 121473, 120448, 121729, 120576, 121985, 120704, 122753, 124416, 123521, 124544,
+  124033, 124672, 1015838, 1015966, 1016094, 1016222, 1016350, 1016478, 1016606, 1016734, 1016862,
+  1016990, 1017118, 1017246, 1017374, 1017502, 1017630, 1017758, 1019934, 1020062, 1020190, 1020318,
+  1020446, 1020574, 1020702, 1020830, 1020958, 1021086, 1021214, 1021342, 1021470, 1021598, 1021726,
+  1021854, 1028126, 1028254, 1028382, 1028510, 1028638, 1028766, 1028894, 1029022, 1029150, 1029278,
+  1029406, 1029534, 1029662, 1029790, 1029918, 1030046, 120966, 120965, 1030174, 120990, 120350,
+  120989, 1039134, 116870, 116869, 116865, 115456, 116894, 121984, 21533, 1030686, 121758, 120606,
+  121757, 1041182, 117377, 115712, 117633, 115840, 117662, 1040257, 1040258, 1040285, 121990,
+  121989, 124161, 116736, 122013, 124189, 117894, 117893, 117889, 115968, 1048321, 1048322, 1048349,
+  123526, 123525, 124289, 120832, 123023, 123024, 123549, 124317, 119430, 119429, 119425, 116480,
+  118928, 21505, 115328, 12288, 1031710, 124062, 124702, 124061, 1047326, 118657, 116224, 119937,
+  116608, 119966, 23040, 1048832, 1048960, 119936, 9600, 25216, 1099804, 1100060, 1100316, 1107996,
+  1108508, 1108252, 1114524, 1115164, 1115548, 1118620, 1118876, 1121820, 1122716, 1122972, 1123356,
+  7836, 1126556, 1123996, 7708, 7964, 1126940, 1127068, 1128732, 1128860, 1129244, 1129372, 1129756,
+  1129884, 1130780, 1130908, 1131292, 1131420, 1134876, 1135644, 1135772, 1136028, 1130012, 1130140,
+  1132700, 1132828, 1136924, 1137052, 1137180, 1137308, 1573888, 1574016, 1404572, 1582533, 1582789,
+  1583045, 1583301, 1583557, 1583813, 1584069, 1584325, 1584581, 1584837, 1585093, 1585349, 1585733,
+  1585989, 1586245, 1587141, 1587142, 1587525, 1587526, 1587909, 1587910, 1588293, 1588294, 1588677,
+  1588678, 1581893, 1593029, 1594821, 1595077, 1595333, 1595589, 1595845, 1596101, 1596357, 1596613,
+  1596869, 1597125, 1597381, 1597637, 1598021, 1598277, 1598533, 1599429, 1599430, 1599813, 1599814,
+  1600197, 1600198, 1600581, 1600582, 1600965, 1600966, 1594181, 1603525, 1603653, 1603781, 1603909,
+  1605317, 4596736, 3373568, 4678912, 4613120, 3631232, 2562304, 2749056, 5230080, 5230080, 2926720,
+  4778112, 2802560, 2925568, 3209984, 3880064, 4178560, 4398976, 4447488, 4488192, 4736896, 3473664,
+  3575168, 3697792, 3796736, 4333184, 4764928, 5044352, 2572544, 2734720, 3506688, 3739008, 4396672,
+  5181184, 3057664, 3667328, 4384384, 4502016, 3236992, 4254720, 4460416, 3106048, 3378048, 3585280,
+  3767808, 4744960, 2605824, 2677632, 2715392, 3301888, 3500416, 3737600, 3896192, 4194432, 4391680,
+  4402688, 4650880, 4954368, 5093248, 5176576, 3950080, 3981184, 4116480, 4318336, 4817408, 5193600,
+  4549376, 2912128, 3113472, 4075520, 4210432, 3748096, 3958016, 4612352, 4946816, 2911232, 3027200,
+  3475840, 3599616, 3639168, 4102016, 4135808, 4924800, 2713856, 4212096, 2682368, 2680320, 4001280,
+  4120320, 4323456, 4930176, 4571136, 3237760, 3473664, 4554496, 2563200, 3011456, 3148032, 3785600,
+  3848192, 2722688, 3964288, 2613120, 3134592, 2557568, 3565056, 3324928, 4100352, 2744704, 2895616,
+  3899520, 4334720, 4543744, 3529984, 4708352, 3556352, 3243776, 4289152, 3264512, 3846784, 2578176,
+  2667648, 2679936, 3424384, 4092800, 4274048, 4548864, 4777856, 2718336, 2760960, 2931072, 3110400,
+  3334784, 3669760, 3970304, 4904576, 5059840, 5196672, 5203712, 2706816, 3367680, 3521408, 4698368,
+  3095040, 3196928, 3211264, 3296512, 3641728, 3712128, 3818624, 3990784, 4127232, 4208512, 4690688,
+  4355840, 4723072, 4826368, 2689920, 2707840, 2776704, 3695616, 4481280, 4543744, 3105920, 3144320,
+  3259776, 3528448, 4071168, 3783296, 2585088, 2849920, 3011456, 3071232, 3149312, 3791104, 3814528,
+  4181248, 4203264, 4790784, 4946688, 4957184, 4983808, 2606464, 3987200, 4774400, 4938752, 3174528,
+  2573056, 2649344, 3012352, 3022720, 3329152, 3473664, 3729152, 3875072, 4357632, 4734464, 5228160,
+  3359744, 4921088, 2704512, 3390848, 3406208, 3580032, 3624448, 3802240, 3845248, 3945856, 4098048,
+  4992768, 2668160, 3217152, 4930560, 2626944, 3050624, 3601664, 4691200, 3130752, 3187200, 3410816,
+  3785600, 4932352, 2692224, 2754432, 3027584, 3344768, 3385088, 3429376, 3568256, 3801856, 3862784,
+  4177024, 4482944, 4485248, 4777472, 4944128, 2727808, 3628288, 2756224, 3729408, 3820544, 4390144,
+  4936064, 5122944, 5197696, 3394432, 3597696, 4256768, 4023680, 4034560, 4081920, 3760128, 3689600,
+  4566016, 2580480, 4299520, 2694400, 2687872, 3101440, 3238272, 4090624, 2998912, 3575552, 3365376,
+  4693376, 4466176, 4925056, 4507008, 3107200, 2662400, 2809856, 2895104, 3357184, 2682624, 3773696,
+  3892480, 3972608, 3976960, 3977856, 3983232, 4958976, 4087552, 4185728, 4393216, 4553728, 4725760,
+  4750976, 5011328, 5012992, 5018624, 5167616, 4747008, 4938624, 2610944, 2651008, 2664064, 2712704,
+  2716160, 2730112, 2805376, 2818816, 2831360, 2891776, 2905088, 3027456, 3028736, 3164672, 3191808,
+  3196672, 3209472, 3319680, 3338496, 3360896, 3424896, 3586944, 3607808, 3641600, 3716864, 3741056,
+  3805440, 3950720, 3972864, 3974272, 3974144, 3975168, 3975936, 3976832, 3982976, 3983104, 4005888,
+  4014208, 4055040, 4127232, 4129920, 4137088, 4176128, 4194944, 4257408, 4275328, 4275328, 4336512,
+  4491264, 4508416, 4554880, 4562048, 4614528, 4621312, 4709120, 4725760, 4944256, 4980608, 4988288,
+  3160704, 18970368, 4262912, 2560768, 2677376, 2667520, 2605056, 2663040, 2670592, 2712448,
+  2718976, 2805376, 2796160, 2804864, 2814208, 2895104, 2906496, 2925056, 2927104, 2961664, 2987008,
+  3107072, 3107968, 3126400, 3135104, 3173376, 3188480, 3179520, 3196672, 3190784, 3209472, 3217920,
+  3269120, 3280384, 3287296, 3320576, 3357184, 3378048, 3378560, 3386112, 3521664, 3529984, 3580032,
+  3632512, 3630464, 3641600, 3673856, 3716864, 3920768, 3742336, 3757952, 3773696, 3815552, 3834624,
+  3841408, 3870336, 3870592, 3892480, 3894656, 3897856, 3908864, 3907584, 3958272, 4020352, 4055040,
+  4078976, 4107648, 4127232, 4169472, 4194944, 4303104, 4323200, 4439168, 4497536, 4506368, 4508416,
+  4546432, 4553728, 4547968, 4554880, 4554496, 4552320, 4562048, 4572416, 4621312, 4692992, 4733184,
+  4770944, 4799232, 4931072, 4944256, 4958976, 4976000, 4980608, 4982144, 4988288, 5081344, 5230080,
+  18097408, 18096640, 18475648, 1953408, 2100224, 2104448, 19473536, 19818496, 20932992, 5218688,
+  5228288, 191647, 194848, 193701, 193702, 8234149, 8234150, 190496, 190497, 190499, 190627, 190755,
+  190883, 191011, 191139, 191267, 191523, 191651, 191779, 191907, 192035, 192291, 192547, 192675,
+  192931, 193059, 193315, 193443, 193571, 193699, 193827, 191138, 190628, 191908, 193060, 8932551,
+  8932807, 8934087, 8952008, 8952136, 9020361, 9020362, 9067724, 9067723, 9067725, 9100366, 9100494,
+  9214671, 15248336, 15248464, 15249361, 15249362, 15249363, 15249364, 15249365, 15260880, 15261008,
+  15261137, 15261265, 15261138, 15261266, 2563712, 2563072, 2564224, 16814336, 2600960, 2610944,
+  2612608, 2621696, 2637056, 2641024, 2651008, 2647936, 1724160, 16981248, 2664064, 2664960,
+  2667008, 2669440, 16944640, 1727616, 2667392, 2672256, 16950656, 2673536, 2675200, 2582016,
+  2676224, 2677376, 21557120, 2685568, 2687360, 1732480, 2694528, 2695936, 2701568, 2702208,
+  1739392, 2712448, 2712704, 2716160, 2718976, 2720384, 2720512, 2722688, 2729088, 2730112, 2731264,
+  2734464, 2735744, 2736000, 2736000, 2736000, 17110528, 3684352, 2745600, 2748288, 17150336,
+  2749824, 2750592, 2753280, 2772736, 2759680, 2761728, 2765824, 2773248, 2784000, 2787328, 2795904,
+  2797952, 2802176, 2802176, 2804864, 2807168, 2808192, 2810112, 2853632, 2818816, 2853760, 2828416,
+  2832896, 2687872, 2914048, 2877184, 2882048, 2885248, 2868608, 2889984, 2889856, 2905600,
+  17461760, 2914560, 2915200, 2917120, 2919680, 2920704, 2928896, 17519616, 17528064, 2946560,
+  2952576, 2954112, 2944000, 2962176, 1799936, 1801728, 2982912, 2989824, 2989824, 17622016,
+  3006848, 3009536, 3011456, 3012992, 17665024, 3014528, 3015424, 3123584, 3019008, 1818752,
+  3026944, 3028736, 3039232, 3032704, 17756672, 3056000, 17756928, 3061504, 3061120, 3063296,
+  3076224, 3076352, 1841024, 3079808, 3085312, 3088000, 3093632, 1847552, 17875328, 1850880,
+  3102720, 3103104, 3103488, 3106048, 22137088, 3112704, 17930368, 17930368, 4259968, 3117312,
+  3117312, 1860480, 18439168, 19983616, 3125504, 3126656, 1864064, 3132672, 3139200, 3140480,
+  3144832, 3162240, 1875200, 1871360, 3164672, 18049536, 3171200, 3187712, 3188224, 3188480,
+  3188224, 3194112, 3196672, 3201280, 3199488, 3200896, 3206912, 3209472, 3209984, 3213312, 3214720,
+  3223168, 3233920, 3238400, 3254272, 18187776, 3251840, 3243520, 3257344, 3260800, 3273216,
+  18217088, 3281152, 3269248, 3265664, 1906432, 3290240, 3292928, 3296896, 3292032, 1914368,
+  3319680, 3323392, 18351360, 3338624, 3374080, 3351680, 1936512, 3360896, 1934336, 1929728,
+  2672896, 2673280, 3375104, 3362304, 4216448, 2223232, 3378048, 3378560, 3379328, 3387136, 3385728,
+  18473344, 1942656, 3407104, 3392128, 3418368, 3424896, 18495104, 3426048, 3411840, 3443200,
+  1953408, 3449088, 3461504, 3470592, 3494912, 18567552, 3501440, 1969152, 3510400, 18633600,
+  3516928, 1976064, 3520768, 3526528, 3529984, 3530112, 18695808, 17728896, 18709760, 3548928,
+  18767360, 3563392, 3565184, 3552128, 3574528, 3579648, 3586944, 3580032, 3585152, 3587072,
+  3588736, 18779904, 3578368, 3610496, 3618560, 2005376, 3630464, 3629952, 18835584, 3603584,
+  3651328, 18853632, 18859776, 3662592, 3677312, 3673856, 3673472, 2018048, 3679488, 3686016,
+  3685248, 3692160, 16945792, 3711616, 18952576, 3722752, 18994560, 3740672, 3742336, 3745792,
+  19072000, 3751936, 3754624, 19110528, 19139072, 3783936, 3786112, 2053632, 3789440, 2055168,
+  2055168, 3810176, 3812864, 3815552, 3818112, 3826944, 2067840, 3838464, 19274496, 3841792,
+  19286272, 3848192, 17878912, 3868672, 19386496, 19389440, 19407360, 2096640, 2098176, 3897856,
+  19429760, 19429632, 19434624, 19437952, 3903232, 3903360, 3903360, 3908864, 2104448, 3917184,
+  2106112, 2116352, 19533440, 3942144, 3950080, 3958272, 2126208, 19600128, 3975936, 19614976,
+  19620480, 3983232, 3995008, 2135936, 4005888, 4007168, 4007808, 19709440, 19747712, 19747712,
+  4028160, 2162944, 19780992, 4055808, 4056192, 2167680, 19808256, 4090112, 2183168, 4092928,
+  4092288, 4096000, 19907328, 4108672, 2195584, 4121472, 4129024, 4137600, 2202112, 19993600,
+  19997568, 2206848, 20016256, 4177152, 20029184, 4180608, 4193536, 4194944, 20081920, 20091264,
+  4206592, 20108288, 4208640, 18460544, 2222720, 4217088, 4227456, 2229632, 4235008, 2972288,
+  20173696, 20175488, 18467200, 18468352, 4259968, 4260352, 4706048, 2241920, 4278400, 4277632,
+  4279936, 2709888, 4282496, 4282752, 4284032, 4289280, 20291072, 4289152, 4296320, 4305280,
+  4314752, 4297088, 4316800, 4322176, 4336512, 4303232, 4318464, 4318720, 4320768, 20323072,
+  20362624, 20343424, 2266496, 4356224, 4356480, 4360960, 20571392, 4370944, 20420096, 2272896,
+  2273408, 20437120, 20474112, 2274688, 4401152, 4402688, 4404096, 4404352, 4412544, 4408320,
+  4425472, 4419840, 4439168, 4428800, 4437376, 4440832, 2288512, 4452480, 4456576, 2292864, 4468736,
+  4469120, 20657024, 4483968, 4484864, 2300544, 4488448, 1727872, 20731648, 20755200, 2318080,
+  2319232, 4542464, 4552320, 4572416, 4598400, 20861952, 4609408, 4612224, 4623744, 4635520,
+  20944768, 17039872, 4646272, 4644352, 4651008, 17067776, 4680192, 4692992, 21162240, 21165696,
+  4737536, 4749440, 4753536, 21206784, 4754816, 4791296, 4811648, 4811776, 4800000, 4848768,
+  4852352, 21363968, 4900224, 2411136, 4905856, 21412736, 2421504, 4940160, 3070208, 4952448,
+  21537408, 21564672, 2438912, 2439936, 4976640, 21628160, 2447616, 21646080, 4982144, 4982144,
+  4985984, 21682944, 5009664, 2464128, 5018752, 5034880, 5038336, 5046016, 2483968, 21862400,
+  5081344, 5120000, 5144192, 2516736, 2520704, 5157760, 22046464, 2522112, 22053504, 22087424,
+  22104192, 5201280, 2534144, 5209216, 5209856, 5210752, 5212032, 5212928, 5217664, 22216704};
+/* the decompositions that are undone, in the order of their numbers */
+static const uint16_t syn__compose_order[] = {
+  912, 909, 913, 0, 1, 2, 3, 53, 55, 238, 4, 572, 5, 165, 208, 210, 570, 415, 57, 417, 419, 421, 59,
+  61, 63, 65, 6, 425, 67, 427, 431, 433, 429, 7, 8, 9, 598, 69, 71, 73, 10, 596, 77, 212, 214, 594,
+  240, 75, 439, 441, 445, 198, 79, 447, 81, 83, 187, 85, 87, 449, 453, 236, 451, 455, 457, 11, 12,
+  13, 89, 91, 93, 97, 14, 610, 167, 216, 218, 612, 95, 459, 98, 463, 189, 465, 100, 467, 102, 106,
+  469, 104, 475, 473, 477, 479, 481, 200, 108, 15, 483, 112, 485, 110, 489, 487, 16, 17, 18, 19,
+  114, 116, 246, 20, 616, 118, 169, 220, 222, 161, 614, 191, 499, 501, 120, 503, 124, 224, 226, 505,
+  122, 509, 126, 128, 511, 132, 513, 232, 130, 521, 136, 523, 234, 134, 527, 525, 21, 22, 23, 138,
+  140, 142, 24, 640, 144, 146, 171, 228, 230, 163, 638, 529, 148, 533, 531, 539, 541, 543, 545, 150,
+  549, 547, 551, 553, 555, 652, 25, 152, 658, 250, 557, 154, 656, 654, 155, 559, 157, 159, 561, 563,
+  26, 27, 28, 29, 54, 56, 239, 30, 573, 31, 166, 209, 211, 571, 416, 58, 418, 420, 422, 60, 62, 64,
+  66, 32, 426, 68, 428, 432, 434, 430, 33, 34, 35, 599, 70, 72, 74, 36, 597, 78, 213, 215, 595, 241,
+  76, 440, 442, 446, 199, 80, 448, 82, 84, 188, 86, 88, 450, 454, 237, 452, 456, 458, 565, 37, 38,
+  39, 90, 92, 94, 40, 611, 168, 217, 219, 613, 96, 460, 99, 197, 464, 190, 466, 101, 468, 103, 107,
+  470, 105, 476, 474, 478, 480, 482, 201, 109, 41, 484, 113, 486, 111, 490, 488, 42, 43, 44, 45,
+  115, 117, 247, 46, 617, 119, 170, 221, 223, 162, 615, 192, 500, 502, 121, 504, 125, 225, 227, 506,
+  123, 510, 127, 129, 512, 133, 514, 233, 131, 522, 566, 137, 524, 235, 135, 528, 526, 47, 48, 49,
+  139, 141, 143, 50, 641, 145, 147, 172, 229, 231, 164, 639, 530, 149, 534, 532, 540, 542, 544, 546,
+  151, 550, 548, 567, 552, 554, 556, 653, 51, 153, 659, 251, 558, 52, 657, 568, 655, 156, 560, 158,
+  160, 562, 564, 875, 258, 835, 576, 574, 580, 578, 181, 202, 204, 185, 423, 602, 600, 606, 604,
+  461, 620, 618, 624, 622, 491, 244, 493, 242, 206, 179, 175, 173, 177, 577, 575, 581, 579, 182,
+  203, 205, 186, 424, 603, 601, 607, 605, 462, 621, 619, 625, 623, 492, 245, 494, 243, 207, 180,
+  176, 174, 178, 586, 584, 590, 588, 587, 585, 591, 589, 435, 437, 436, 438, 495, 497, 496, 498,
+  515, 516, 517, 518, 535, 536, 537, 538, 569, 630, 628, 634, 632, 636, 631, 629, 635, 633, 637,
+  644, 642, 648, 646, 650, 645, 643, 649, 647, 651, 195, 193, 194, 183, 184, 443, 444, 248, 249,
+  196, 831, 259, 830, 829, 668, 669, 833, 841, 261, 682, 683, 843, 262, 696, 697, 845, 857, 263,
+  856, 855, 268, 712, 713, 883, 264, 726, 727, 874, 872, 265, 871, 870, 269, 740, 885, 266, 752,
+  753, 887, 826, 838, 760, 270, 823, 822, 660, 661, 827, 825, 762, 271, 676, 677, 764, 272, 688,
+  689, 839, 837, 766, 273, 850, 849, 275, 704, 705, 853, 768, 277, 720, 721, 866, 867, 770, 278,
+  863, 862, 276, 732, 733, 868, 772, 279, 744, 745, 881, 879, 851, 267, 854, 864, 274, 869, 880,
+  280, 281, 285, 302, 304, 284, 282, 306, 283, 300, 310, 312, 287, 314, 289, 316, 286, 318, 324,
+  288, 326, 328, 330, 332, 322, 303, 305, 293, 291, 307, 292, 301, 311, 313, 296, 315, 290, 317,
+  295, 319, 325, 297, 327, 329, 331, 333, 323, 294, 298, 299, 308, 309, 320, 321, 334, 335, 337,
+  336, 338, 340, 341, 339, 342, 343, 344, 353, 354, 365, 364, 366, 369, 370, 372, 371, 373, 374,
+  377, 375, 376, 378, 379, 381, 380, 382, 383, 385, 384, 403, 404, 405, 406, 407, 408, 409, 410,
+  411, 412, 413, 414, 471, 472, 507, 508, 519, 520, 582, 592, 583, 593, 608, 609, 626, 627, 662,
+  664, 666, 774, 663, 665, 667, 775, 776, 777, 778, 779, 780, 781, 670, 672, 674, 782, 671, 673,
+  675, 783, 784, 785, 786, 787, 788, 789, 678, 680, 679, 681, 684, 686, 685, 687, 690, 692, 694,
+  790, 691, 693, 695, 791, 792, 793, 794, 795, 796, 797, 698, 700, 702, 798, 699, 701, 703, 799,
+  800, 801, 802, 803, 804, 805, 706, 708, 710, 707, 709, 711, 714, 716, 718, 715, 717, 719, 722,
+  724, 723, 725, 728, 730, 729, 731, 734, 736, 738, 735, 737, 739, 741, 742, 743, 746, 748, 750,
+  806, 747, 749, 751, 807, 808, 809, 810, 811, 812, 813, 754, 756, 758, 814, 755, 757, 759, 815,
+  816, 817, 818, 819, 820, 821, 824, 836, 878, 828, 846, 847, 848, 840, 882, 859, 860, 861, 894,
+  895, 896, 897, 899, 898, 900, 901, 902, 903, 904, 905, 906, 907, 908, 911, 910, 914, 915, 916,
+  917, 918, 919, 920, 921, 930, 931, 922, 923, 924, 925, 932, 933, 926, 927, 928, 929, 934, 935,
+  936, 937, 966, 941, 942, 943, 944, 945, 946, 947, 948, 949, 950, 951, 952, 953, 954, 955, 956,
+  957, 958, 959, 960, 961, 962, 963, 964, 965, 967, 993, 968, 969, 970, 971, 972, 973, 974, 975,
+  976, 977, 978, 979, 980, 981, 982, 983, 984, 985, 986, 987, 988, 989, 990, 991, 992, 994, 995,
+  996, 997, 998, 1493, 1494, 1495, 1496, 1497, 1498, 1499, 1501, 1500, 1502, 1503, 1504, 1505};
+/* -- end of the tables -- */
+#endif /* !SYN_SMALL */
+
+/* The value of the run that ch lies in. Runs are first << bits | value, sorted; 0 before them. */
+static uint32_t syn__run_value(const uint32_t *runs, size_t count, int bits, uint32_t ch) {
+  size_t low = 0, high = count, middle;
+  while (low < high) {
+    middle = low + (high - low) / 2;
+    if (runs[middle] >> bits <= ch) low = middle + 1;
+    else high = middle;
+  }
+  return low ? runs[low - 1] & ((1u << bits) - 1) : 0;
+}
+
+/* A character in lower case, as the Unicode data file maps it to one character. tolower of the C
+   library would depend on the locale. */
+static uint32_t syn__lower(uint32_t ch) {
+  size_t low = 0, high = sizeof syn__lower_ranges / sizeof *syn__lower_ranges, middle;
+  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
+  while (low < high) { /* the last range that begins at ch or before */
+    middle = low + (high - low) / 2;
+    if (syn__lower_ranges[middle].first <= ch) low = middle + 1;
+    else high = middle;
+  }
+  if (!low || ch > syn__lower_ranges[low - 1].last) return ch;
+  if ((ch - syn__lower_ranges[low - 1].first) % (uint32_t)syn__lower_ranges[low - 1].step) return ch;
+  return (uint32_t)((int32_t)ch + syn__lower_ranges[low - 1].add);
+}
+
+/* 1: the sigma in the bytes begin .. end ends a word: a letter with case stands before it and none
+   behind it, marks and the like not counted. A sigma has case itself, so the characters between two
+   of them are read at most twice. */
+static int syn__sigma_ends(syn_text text, size_t begin, size_t end) {
+  const size_t n = sizeof syn__case_runs / sizeof *syn__case_runs;
+  uint32_t kind = 2;
+  while (begin > 0 && kind == 2)
+    kind = syn__run_value(syn__case_runs, n, 2, syn__utf8_before(text, &begin));
+  if (kind != 1) return 0;
+  for (kind = 2; end < text.size && kind == 2;)
+    kind = syn__run_value(syn__case_runs, n, 2, syn__utf8_decode(text, &end));
+  return kind != 1;
+}
+
+/* White space as Python's str.isspace has it. */
+static int syn__is_space(uint32_t ch) {
+  if (ch < 0x1680) return ch == ' ' || ch - 9 < 5 || ch - 0x1C < 4 || ch == 0x85 || ch == 0xA0;
+  return ch - 0x2000 < 11 || ch == 0x1680 || ch == 0x2028 || ch == 0x2029 || ch == 0x202F ||
+         ch == 0x205F || ch == 0x3000;
+}
+
+#ifndef SYN_SMALL
+#define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
+
+static uint32_t syn__mark_class(uint32_t ch) {
+  if (ch < 0x300) return 0;
+  return syn__run_value(syn__mark_runs, SYN__COUNT(syn__mark_runs), 8, ch);
+}
+
+/* The place of the first number of a sorted list that is above x. */
+static size_t syn__place_above(const uint32_t *list, size_t count, size_t step, uint32_t x) {
+  size_t low = 0, high = count, middle;
+  while (low < high) {
+    middle = low + (high - low) / 2;
+    if (list[middle * step] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Writes the canonical decomposition of ch, returns how many characters it has. Syllables of Hangul
+   stay whole: composing would make them again. Only the first character decomposes further. */
+static int syn__decompose(uint32_t ch, uint32_t parts[4]) {
+  const size_t ranges = SYN__COUNT(syn__split_points) / 2, all = SYN__COUNT(syn__split);
+  uint32_t behind[3];
+  int n = 0, i;
+  while (ch >= 0xC0) {
+    size_t range = syn__place_above(syn__split_points, ranges, 2, ch), at, end;
+    if (!range) break;
+    at = syn__split_points[2 * range - 1] + (ch - syn__split_points[2 * range - 2]);
+    end = range < ranges ? syn__split_points[2 * range + 1] : all;
+    if (at >= end) break; /* between two ranges */
+    if (syn__split[at] & 127) behind[n++] = syn__second_parts[syn__split[at] & 127];
+    ch = syn__split[at] >> 7;
+  }
+  parts[0] = ch;
+  for (i = 0; i < n; i++) parts[n - i] = behind[i];
+  return n + 1;
+}
+
+/* The one character that two characters compose to; 0: none. Hangul: a leading consonant and a
+   vowel, or both as a syllable and a trailing consonant. */
+static uint32_t syn__compose_pair(uint32_t a, uint32_t b) {
+  const size_t seconds = SYN__COUNT(syn__second_parts), points = SYN__COUNT(syn__split_points) / 2;
+  size_t low = 0, high = SYN__COUNT(syn__compose_order), middle;
+  uint32_t key;
+  if (a - 0x1100 < 19 && b - 0x1161 < 21) return 0xAC00 + ((a - 0x1100) * 21 + b - 0x1161) * 28;
+  if (a - 0xAC00 < 11172 && (a - 0xAC00) % 28 == 0 && b - 0x11A8 < 27) return a + b - 0x11A7;
+  middle = syn__place_above(syn__second_parts, seconds, 1, b) - 1;
+  if (!middle || syn__second_parts[middle] != b || a > 0x10FFFF) return 0;
+  key = a << 7 | (uint32_t)middle;
+  while (low < high) {
+    middle = low + (high - low) / 2;
+    if (syn__split[syn__compose_order[middle]] < key) low = middle + 1;
+    else high = middle;
+  }
+  if (low == SYN__COUNT(syn__compose_order) || syn__split[syn__compose_order[low]] != key) return 0;
+  key = syn__compose_order[low];
+  low = syn__place_above(syn__split_points + 1, points, 2, key);
+  return syn__split_points[2 * low - 2] + (key - syn__split_points[2 * low - 1]);
+}
+
+/* Composes s[start] with the marks behind it, sorted by class; returns the new end of the list. A
+   mark is blocked by one of its class that stays. */
+static int syn__compose_marks(uint32_t *s, int start, int n) {
+  uint32_t stays = 0, both;
+  int i, k = start + 1;
+  if (s[start] >> SYN__CLASS & 255) return n; /* a mark: nothing to compose with */
+  for (i = start + 1; i < n; i++) {
+    const uint32_t kind = s[i] >> SYN__CLASS, ch = s[i] & 0x1FFFFF;
+    both = kind > stays ? syn__compose_pair(s[start], ch) : 0;
+    if (both) s[start] = both;
+    else s[k++] = s[i], stays = kind;
+  }
+  return k;
+}
+
+/* ==============================================================================================
    >>collections   growing array, hash map, list of texts, binary heap, sorting
    ============================================================================================== */
 
@@ -3142,56 +3825,85 @@ static syn_status syn__append(syn_context *c, syn__array *a, const void *items, 
   return SYN_OK;
 }
 
-/* Open addressing with linear probing, at most half full. Entries are never removed. Several
-   entries may have the same key: texts of equal hash, which the caller compares. */
-typedef struct syn__map_slot {
-  int32_t key[2]; /* the bytes of a uint64_t, which would make the slot longer */
-  int value;      /* 0: the slot is empty */
-} syn__map_slot;
+/* A map from keys to the numbers 1, 2 ... in the order in which they were added. A table of twice as
+   many places as keys; the keys of one place stand in a binary tree whose forks test one bit each,
+   at places that rise from the top down: first bits of the mixed key, then, of texts with equal
+   keys, bits of the texts. So a search tests no more bits than key and text have, whatever keys an
+   attacker chooses, and no seed is needed. Keys are mixed, because pairs of ids and code points
+   differ in few low bits. A number above 0 is an entry, below 0 a fork, 0 is none. */
+typedef struct syn__fork {
+  uint32_t at;   /* below 64: this bit of the mixed key; else byte at - 64 of the text, */
+  uint32_t mask; /* of which this bit is tested, see syn__symbol */
+  int child[2];  /* where it is 0, 1 */
+} syn__fork;
 typedef struct syn__map {
-  syn__map_slot *slots;
-  size_t capacity, count; /* capacity: 0 or a power of two */
+  int *heads;      /* [capacity] */
+  size_t capacity; /* 0 or a power of two */
+  syn__array forks, keys; /* syn__fork; uint64_t, the mixed key of each entry */
 } syn__map;
 
-/* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
-static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
-  size_t home = (size_t)syn__mix(key);
-  const syn__map_slot *slot; /* half of them are empty, so the loop ends */
-  if (m->capacity == 0) return 0;
-  do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
-  while (slot->value && memcmp(slot->key, &key, sizeof key));
-  return slot->value;
+/* Byte i of a text + 256; 0 behind the last. i never falls. */
+typedef int (*syn__symbol)(void *user, uint32_t i);
+
+static int syn__text_symbol(void *user, uint32_t i) {
+  const syn_text *text = (const syn_text *)user;
+  return i < text->size ? 256 + (unsigned char)text->at[i] : 0;
 }
 
-static int syn__map_find(const syn__map *m, uint64_t key) {
-  size_t probe = 0;
-  return syn__map_next(m, key, &probe);
+static int syn__fork_side(const syn__fork *f, uint64_t mixed, syn__symbol symbol, void *user) {
+  if (f->at < 64) return (int)(mixed >> f->at & 1);
+  return ((unsigned)symbol(user, f->at - 64) & f->mask) != 0;
 }
 
-/* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
-   memory is missing the map is as it was. Keys are mixed, because pairs of ids and code points
-   differ in few low bits and would fill neighbouring slots. */
-static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
-  syn__map wide = {NULL, 0, 0};
-  size_t i;
-  if ((m->count + 1) * 2 > m->capacity) {
-    wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
-    wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
-    if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->capacity; i++) { /* `wide` has the slots: this cannot fail */
-      uint64_t old;
-      memcpy(&old, m->slots[i].key, sizeof old);
-      if (m->slots[i].value) syn__map_add(c, &wide, old, m->slots[i].value);
-    }
-    syn__free(c, m->slots);
-    *m = wide; /* the old map stays valid up to here */
+static syn__fork *syn__map_fork(const syn__map *m, int at) {
+  return (syn__fork *)m->forks.items + ~at;
+}
+
+/* The only entry that may have this key and text; 0: none has. */
+static int syn__map_leaf(const syn__map *m, uint64_t mixed, syn__symbol symbol, void *user) {
+  int at = m->capacity ? m->heads[(size_t)mixed & (m->capacity - 1)] : 0;
+  while (at < 0) {
+    const syn__fork *f = syn__map_fork(m, at);
+    at = f->child[syn__fork_side(f, mixed, symbol, user)];
   }
-  for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
-    i = (i + 1) & (m->capacity - 1);
-  memcpy(m->slots[i].key, &key, sizeof key);
-  m->slots[i].value = value;
-  m->count++;
+  return at;
+}
+
+/* The entry with this key, 0 when there is none. Where keys may be equal, `symbol` reads the text,
+   and the caller compares it with that of the entry. */
+static int syn__map_find(const syn__map *m, uint64_t key, syn__symbol symbol, void *user) {
+  const uint64_t mixed = syn__mix(key);
+  const int at = syn__map_leaf(m, mixed, symbol, user);
+  return at && ((const uint64_t *)m->keys.items)[at - 1] == mixed ? at : 0;
+}
+
+/* Doubles the table. All entries of a place share the low bits; the next bit says which of two
+   places is theirs, and only a fork at the top can test it. */
+static syn_status syn__map_widen(syn_context *c, syn__map *m) {
+  const size_t n = m->capacity, wide = n ? syn__mul_size(n, 2) : 64;
+  int *heads = (int *)syn__alloc(c, wide, sizeof *heads), leaf;
+  size_t i;
+  if (!heads) return SYN_E_MEMORY;
+  for (i = 0; i < n; i++) {
+    const syn__fork *f = m->heads[i] < 0 ? syn__map_fork(m, m->heads[i]) : NULL;
+    if (f && f->at < 64 && (uint64_t)1 << f->at == n) {
+      heads[i] = f->child[0];
+      heads[i + n] = f->child[1];
+      continue;
+    }
+    for (leaf = m->heads[i]; leaf < 0;) leaf = syn__map_fork(m, leaf)->child[0];
+    if (leaf) heads[i + ((size_t)((const uint64_t *)m->keys.items)[leaf - 1] & n)] = m->heads[i];
+  }
+  syn__free(c, m->heads);
+  m->heads = heads;
+  m->capacity = wide;
   return SYN_OK;
+}
+
+static void syn__map_free(syn_context *c, syn__map *m) {
+  syn__free(c, m->heads);
+  syn__free(c, m->forks.items);
+  syn__free(c, m->keys.items);
 }
 
 /* Texts one after the other in one block, without pointers into it: the block moves when it grows.
@@ -3206,7 +3918,7 @@ typedef struct syn__texts {
 static void syn__texts_free(syn__texts *t) {
   syn__free(t->c, t->bytes.items);
   syn__free(t->c, t->ends.items);
-  syn__free(t->c, t->map.slots);
+  syn__map_free(t->c, &t->map);
 }
 
 /* Where text i begins; for i = count, the unfinished one. */
@@ -3224,10 +3936,53 @@ static syn_status syn__texts_write(syn__texts *t, syn_text text) {
   return syn__append(t->c, &t->bytes, text.at, text.size, 1);
 }
 
+/* The first bit in which two entries differ. */
+static syn__fork syn__fork_between(uint64_t a, uint64_t b, syn_text x, syn_text y) {
+  syn__fork f = {0, 256, {0, 0}};
+  const uint64_t bits = a ^ b;
+  uint32_t i = 0;
+  if (bits) {
+    while (!(bits >> f.at & 1)) f.at++;
+    return f;
+  }
+  while (i < x.size && i < y.size && x.at[i] == y.at[i]) i++;
+  f.at = 64 + i;
+  while (!((unsigned)(syn__text_symbol(&x, i) ^ syn__text_symbol(&y, i)) & f.mask)) f.mask >>= 1;
+  return f;
+}
+
+/* Adds a key that is not there, or, of the next text of t, an equal key of another text; t is null
+   where no keys are equal. When memory is missing the map is as it was. */
+static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, const syn__texts *t) {
+  const uint64_t mixed = syn__mix(key);
+  syn_text text = t ? syn__texts_at(t, m->keys.count) : syn__text_of("", 0);
+  syn__fork fork, *f;
+  int *at, found, side = 0;
+  if (2 * m->keys.count >= m->capacity && syn__map_widen(c, m)) return SYN_E_MEMORY;
+  if (syn__append(c, &m->keys, &mixed, 1, sizeof mixed)) return SYN_E_MEMORY;
+  found = syn__map_leaf(m, mixed, syn__text_symbol, &text);
+  at = &m->heads[(size_t)mixed & (m->capacity - 1)];
+  if (!found) return *at = (int)m->keys.count, SYN_OK;
+  fork = syn__fork_between(mixed, ((const uint64_t *)m->keys.items)[found - 1], text,
+                           t ? syn__texts_at(t, (size_t)found - 1) : text);
+  if (syn__append(c, &m->forks, &fork, 1, sizeof fork)) return m->keys.count--, SYN_E_MEMORY;
+  while (*at < 0) {
+    f = syn__map_fork(m, *at);
+    if (f->at > fork.at || (f->at == fork.at && f->mask < fork.mask)) break;
+    at = &f->child[syn__fork_side(f, mixed, syn__text_symbol, &text)];
+  }
+  f = (syn__fork *)m->forks.items + m->forks.count - 1;
+  side = syn__fork_side(f, mixed, syn__text_symbol, &text);
+  f->child[side] = (int)m->keys.count;
+  f->child[!side] = *at;
+  *at = ~((int)m->forks.count - 1);
+  return SYN_OK;
+}
+
 /* Ends the unfinished text and maps the key to it. */
 static syn_status syn__texts_end(syn__texts *t, uint64_t key) {
   syn_status status = syn__append(t->c, &t->ends, &t->bytes.count, 1, sizeof(size_t));
-  return status ? status : syn__map_add(t->c, &t->map, key, (int)t->ends.count);
+  return status ? status : syn__map_add(t->c, &t->map, key, t);
 }
 
 static uint64_t syn__text_hash(syn_text text) {
@@ -3236,12 +3991,8 @@ static uint64_t syn__text_hash(syn_text text) {
 
 /* Index + 1 of an equal text among those mapped from their hash; 0: there is none. */
 static int syn__texts_find(const syn__texts *t, syn_text text) {
-  uint64_t key = syn__text_hash(text);
-  size_t probe = 0;
-  int i;
-  do i = syn__map_next(&t->map, key, &probe);
-  while (i && syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) != 0);
-  return i;
+  const int i = syn__map_find(&t->map, syn__text_hash(text), syn__text_symbol, &text);
+  return i && !syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) ? i : 0;
 }
 
 /* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
@@ -6269,7 +7020,7 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
    best one and has an error whose message lists the usable names. */
 static syn_status syn__pick_isa(syn_context *c, const char *isa) {
-  char names[80] = "";
+  char names[80] = "", shown[SYN__SHORT];
   const char *nearest = NULL;
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -6284,8 +7035,8 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
-                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s; did you mean "
-                   "'%s'?", isa, names, nearest);
+                   "syn_context_init: isa \"%s\" is not usable here, these are:%s; did you mean "
+                   "'%s'?", syn__shorten(shown, isa), names, nearest);
 }
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
@@ -10824,9 +11575,11 @@ static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see
   }
   return (long)n * k;
 }
-/* A text has neither padding nor a second begin; every class may be chosen. */
+/* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
+   every class may be chosen. */
 static int syn__small_may(const syn_small *s, int32_t token) {
-  return (token != SYN_PAD && token != SYN_BEGIN) || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM;
+  if (token > SYN_BEGIN || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM) return 1;
+  return token == SYN_UNKNOWN && s->k.unknown;
 }
 
 /* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
@@ -10880,7 +11633,8 @@ static long syn__small_see_row(syn_small *s, const int32_t *a) {
 static long syn__small_sample(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
   long work = syn__small_see_row(s, a);
-  float sum = 0.0f, wanted = s->k.top_p > 0.0f ? s->k.top_p : 1.0f, point;
+  /* all of them for 0 and 1: rounding of the sum must not end at 1 */
+  float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
   uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
   int32_t i, n;
   for (i = 0; i < 2; i++) {
@@ -14684,13 +15438,20 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
   if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
   if (!k->beam) k->beam = 1;
   if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
-  if (!(k->alpha < 0.0f || k->alpha > 0.0f)) k->alpha = 0.6f;
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
+    k->temperature = 1e-20f;
   if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
   if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
-         k->max_len <= w[SYN__SMALL_TARGET_LEN] && k->beam > 0 && k->beam <= SYN_SMALL_MAX_BEAM &&
-         k->alpha <= 100.0f && k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
+  if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
+      k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
+      (k->unknown != 0 && k->unknown != 1))
+    return 0;
+  /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
+  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
+    return 0;
+  return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
          k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
 }
 
@@ -16249,30 +17010,104 @@ static const syn_param *syn__init_source(const syn_model *m, const syn_model *fr
   return !q && tied ? syn_model_find(from, "tgt.embed") : q;
 }
 
-/* 1: both models have the same tokens under the same ids on that side, or one has no tokenizer. */
-static int syn__init_tokens(const syn_model *m, const syn_model *from, int side) {
-  const syn_tokenizer *a = m->tokenizer[side], *b = from->tokenizer[side];
-  int i, size = syn_tokenizer_size(a);
-  if (!a || !b) return 1;
-  if (size != syn_tokenizer_size(b)) return 0;
-  for (i = SYN_FIRST_TOKEN; i < size; i++) {
-    syn_text x = syn_tokenizer_piece(a, i, 0), y = syn_tokenizer_piece(b, i, 0);
-    if (syn__text_compare(x, y)) return 0;
+/* row[side]: for each token of m the same one of `from`, by its text, -1: none; null: every token
+   has its own number there, or one model has no tokenizer. */
+typedef struct syn__init {
+  const syn_model *m, *from;
+  int *row[2];
+} syn__init;
+
+/* The tokens of a tokenizer by their texts; labels are without the space of a word. */
+typedef struct syn__init_tokens {
+  const syn_tokenizer *t;
+  int label;
+} syn__init_tokens;
+
+static syn_text syn__init_text(const syn__init_tokens *k, int i) {
+  return syn_tokenizer_piece(k->t, SYN_FIRST_TOKEN + i, k->label);
+}
+/* Tokens of the same text (a byte and a character) keep their order. */
+static int syn__init_order(const void *owner, int a, int b) {
+  const syn__init_tokens *k = (const syn__init_tokens *)owner;
+  int order = syn__text_compare(syn__init_text(k, a), syn__init_text(k, b));
+  return order ? order : a - b;
+}
+
+/* The tokens of both in the order of their texts, side by side: equal ones make a pair. */
+static void syn__init_merge(const syn__init_tokens k[2], int *const sorted[2], const int n[2],
+                            int *row) {
+  int a = 0, b = 0;
+  while (a < n[0] && b < n[1]) {
+    syn_text x = syn__init_text(&k[0], sorted[0][a]), y = syn__init_text(&k[1], sorted[1][b]);
+    int order = syn__text_compare(x, y);
+    if (!order) row[SYN_FIRST_TOKEN + sorted[0][a]] = SYN_FIRST_TOKEN + sorted[1][b];
+    a += order <= 0, b += order >= 0;
   }
+}
+
+/* 1: both have the same texts under the same numbers. */
+static int syn__init_same(const syn__init_tokens k[2]) {
+  int i, n = syn_tokenizer_size(k[0].t) - SYN_FIRST_TOKEN;
+  if (syn_tokenizer_size(k[1].t) != n + SYN_FIRST_TOKEN) return 0;
+  for (i = 0; i < n; i++)
+    if (syn__text_compare(syn__init_text(&k[0], i), syn__init_text(&k[1], i))) return 0;
   return 1;
 }
 
-/* 1: p has the shape of its source q, and, where its rows are tokens or classes, the same ones.
-   same[side]: the result of syn__init_tokens. */
-static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_param *p,
-                          const syn_param *q, const int same[2]) {
-  int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
-  int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
-  if (!q || q->rank != p->rank || memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
-      (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
+/* init->row of a side. The fixed tokens are their own rows; sentinels, whose texts may also be
+   those of words, go by their numbers. */
+static syn_status syn__init_map(syn__init *init, int side) {
+  const syn_model *m = init->m;
+  const int label = side == SYN_TGT && m->task->classes;
+  const syn__init_tokens k[2] = {{m->tokenizer[side], label}, {init->from->tokenizer[side], label}};
+  int n[2], first[2], count[2], i, done, *sorted[2] = {NULL, NULL}, *row;
+  if (!k[0].t || !k[1].t || syn__init_same(k)) return SYN_OK;
+  row = init->row[side] = (int *)syn__alloc(m->c, (size_t)syn_tokenizer_size(k[0].t), sizeof *row);
+  for (i = 0; i < 2; i++) {
+    count[i] = syn_tokenizer_sentinels(k[i].t, &first[i]);
+    n[i] = syn_tokenizer_size(k[i].t) - SYN_FIRST_TOKEN - count[i];
+    if (row) sorted[i] = syn__sorted(m->c, &k[i], (size_t)n[i], syn__init_order);
+  }
+  for (i = 0; row && i < syn_tokenizer_size(k[0].t); i++) row[i] = i < SYN_FIRST_TOKEN ? i : -1;
+  done = sorted[0] && sorted[1];
+  if (done) syn__init_merge(k, sorted, n, row);
+  for (i = 0; row && i < count[0] && i < count[1]; i++) row[first[0] + i] = first[1] + i;
+  syn__free(m->c, sorted[0]), syn__free(m->c, sorted[1]);
+  return done ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* The row of `from` for a token of that side. */
+static int syn__init_token(const syn__init *k, int side, int token) {
+  if (!k->row[side]) return token;
+  return token < syn_tokenizer_size(k->m->tokenizer[side]) ? k->row[side][token] : -1;
+}
+
+/* Copies the rows of p, of m, that its source q has, and returns how many these are: all or none
+   but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
+   both. */
+static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
+  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
+  const int source = !strcmp(p->name, "src.embed") || (!head && target && k->m->tie == SYN__TIE_ALL);
+  const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
+  const size_t width = p->size / (size_t)p->shape[0];
+  int i, rows = 0;
+  if (!q || q->rank != p->rank || q->size / (size_t)q->shape[0] != width ||
+      memcmp(q->shape + 1, p->shape + 1, (size_t)(p->rank - 1) * sizeof *p->shape))
     return 0;
   /* logits of tokens and logits of classes are not the same, even where their numbers agree */
-  return !head || m->task == from->task || (m->task->decoder && from->task->decoder);
+  if (head && k->m->task != k->from->task && !(k->m->task->decoder && k->from->task->decoder))
+    return 0;
+  if (p->shape[0] != q->shape[0] && !(source && k->row[SYN_SRC]) && !(target && k->row[SYN_TGT]))
+    return 0;
+  for (i = 0; i < p->shape[0]; i++) {
+    int a = source ? syn__init_token(k, SYN_SRC, i) : i + first;
+    int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
+    if (!source) a = b;
+    if (a != b || a < first || a - first >= q->shape[0]) continue;
+    memcpy(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
+    rows++;
+  }
+  return rows;
 }
 
 /* 1: no parameter of m has q of `from` as its source. */
@@ -16287,11 +17122,12 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
   return 1;
 }
 
-/* Returns how many parameters were copied; -1: failed. The others keep their initial values and are
-   reported: with the source that does not fit, or with null; then the sources that nobody reads. */
+/* Returns how many parameters were copied; -1: failed. The others keep their initial values, or
+   those rows that the source lacks, and are reported; then the sources that nobody reads. */
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
-  int same[2], copied = 0;
+  syn__init k = {m, from, {NULL, NULL}};
+  int copied = 0;
   size_t i;
   if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
     return -1;
@@ -16300,18 +17136,16 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
               from->task->name, m->task->name);
     return -1;
   }
-  if (syn__weights_own(m)) return -1;
-  same[SYN_SRC] = syn__init_tokens(m, from, SYN_SRC);
-  same[SYN_TGT] = syn__init_tokens(m, from, SYN_TGT);
-  for (i = 0; i < m->g.n_params; i++) {
+  if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
-    if (syn__init_fits(m, from, p, q, same)) {
-      memcpy(p->x, q->x, p->size * sizeof(float));
-      copied++;
-    } else if (report) report(user, p, q);
+    int rows = syn__init_copy(&k, p, q);
+    if (rows == p->shape[0]) copied++;
+    else if (report) report(user, p, q, rows);
   }
-  for (i = 0; report && i < from->g.n_params; i++)
-    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i]);
+  for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
+    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
   return copied;
 }
 
@@ -18356,13 +19190,13 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 /* -- rows as texts -- */
 
 /* Writes the tokens of a text where those of the next row will stand, behind `before` others of
-   that row; *n: how many, at most one more than the text has bytes (syn_tokenizer_encode), and one
-   more for each TAB. The row is added later. */
+   that row; *n: how many, at most three for each byte and one (syn_tokenizer_encode; a TAB ends a
+   text and is a token). The row is added later. */
 static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, syn_text text,
                                    int before, int *n) {
   const syn_tokenizer *t = m->tokenizer[side];
   int most = m->config.max_len, end = m->task->labels != SYN_SRC;
-  size_t at = d->n_tokens + (size_t)before, capacity = 2 * text.size + 1;
+  size_t at = d->n_tokens + (size_t)before, capacity = 3 * text.size + 1;
   if (text.size && !syn__given(d->c, text.at, side ? "target text" : "source text"))
     return SYN_E_VALUE;
   if (!t)
@@ -18386,13 +19220,12 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
 
 /* Word k of a text (tag), or all of it (classify). */
 static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
-  size_t i = 0, end;
+  size_t i, end = 0, at;
   if (m->task->labels == SYN_EACH) return text;
-  for (;; i = end) {
-    while (i < text.size && strchr(" \t\r\n", text.at[i])) i++;
-    for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
-    if (k-- == 0 || end == text.size) break;
-  }
+  do {
+    for (i = at = end; at < text.size && syn__is_space(syn__utf8_decode(text, &at));) i = at;
+    for (end = at = i; at < text.size && !syn__is_space(syn__utf8_decode(text, &at));) end = at;
+  } while (k-- > 0 && end < text.size);
   return syn__text_of(text.at + i, end - i);
 }
 
@@ -18565,6 +19398,17 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = d->rows[i].n[side];
   return d->tokens + d->rows[i].begin + (side ? d->rows[i].n[SYN_SRC] : 0);
+}
+
+size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens) {
+  size_t i, all = 0, unknown = 0;
+  for (i = 0; i < syn_data_count(d); i++) {
+    int n, k = side == SYN_TGT ? syn__max(0, d->rows[i].context) : 0;
+    const int *row = syn_data_row(d, i, side, &n);
+    for (; k < n; k++, all++) unknown += row[k] == SYN_UNKNOWN;
+  }
+  if (tokens) *tokens = all;
+  return unknown;
 }
 
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
@@ -18789,7 +19633,8 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
     }
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
-                       pattern.size < 80 ? (int)pattern.size : 80, pattern.at,
+                       (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),
+                       pattern.at,
                        nearest ? nearest : "");
   }
   if (!t->n_trained)
@@ -18974,13 +19819,16 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: every %ld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
                      "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
-  if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
-        (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
-        k->clip >= 0.0f && k->weight_decay >= 0.0f && k->ema >= 0.0f && k->ema <= 1.0f))
-    return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
-                     "weight_decay %g, ema %g: one is out of range", (double)k->lr,
-                     (double)k->beta1, (double)k->beta2, (double)k->eps, (double)k->clip,
-                     (double)k->weight_decay, (double)k->ema);
+  if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
+        k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
+        k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
+        k->weight_decay <= FLT_MAX && k->ema >= 0.0f && k->ema <= 1.0f))
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, weight_decay %g, ema "
+                     "%g: one is out of range (beta1 and beta2 below 1, eps 0 or from %g, ema at "
+                     "most 1, none but beta1 below 0, all but clip finite)",
+                     (double)k->lr, (double)k->beta1, (double)k->beta2, (double)k->eps,
+                     (double)k->clip, (double)k->weight_decay, (double)k->ema, (double)FLT_MIN);
   syn__train_trained(t);
   return syn__freeze_check(t);
 }
@@ -19626,6 +20474,12 @@ static syn_status syn__decode_type(syn_decoder *d) {
   return SYN_OK;
 }
 
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
+static float syn__length_penalty(const syn_decoder *d, int length) {
+  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
+}
+
 /* Fills in the defaults; `given` may be null. The limits keep products inside an int:
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
@@ -19654,13 +20508,22 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
                      k->source_len, INT_MAX / k->sentences, k->sentences);
-  if (!(k->temperature >= 0.0f) || k->top_k < 0 || !(k->top_p >= 0.0f && k->top_p <= 1.0f) ||
-      !(k->alpha >= 0.0f) || (k->temperature > 0.0f && k->beam > 1))
+  if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
+      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
     return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: temperature %g, top_k %d, top_p %g, alpha %g, beam %d do not go "
-                     "together",
-                     (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
+                     "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
+                     "(0 to 1), unknown %d (0 or 1)",
+                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
+  if (k->temperature > 0.0f && k->beam > 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
+                     "beam of 1", (double)k->temperature, k->beam);
   d->limit = k->max_len;
+  if (!(syn__length_penalty(d, d->limit) < 1e30f)) /* also where alpha is NaN */
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: alpha %g: the length penalty of %d tokens is "
+                     "above 1e30", (double)k->alpha, d->limit);
+  if (k->beam * k->sentences > INT_MAX / d->limit)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d, %d sentences, max_len %d: more than %d "
+                     "tokens in all", k->beam, k->sentences, d->limit, INT_MAX);
   d->rows = k->beam * k->sentences;
   d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
   d->step_rows = syn__max(d->step_rows, d->rows);
@@ -19944,12 +20807,6 @@ void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
   if (d) d->banned = banned;
 }
 
-/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
-   so that long hypotheses are not worse for having more factors; length counts the end. */
-static float syn__length_penalty(const syn_decoder *d, int length) {
-  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
-}
-
 /* -- one step -- */
 
 /* Runs the encoder over all sentences; then every layer that attends to the source projects its
@@ -20067,15 +20924,16 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) 
    >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
    ============================================================================================== */
 
-/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, what the caller's list does
-   not allow, and the last token of a banned sequence whose others are the newest of the text. The
-   end can always be chosen. */
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
+   wanted, what the caller's list does not allow, and the last token of a banned sequence whose
+   others are the newest of the text. The end can always be chosen. */
 static void syn__exclude(const syn_decoder *d, int row, float *z) {
   const int *text = d->row[row].text, *b;
   size_t v = (size_t)d->m->config.tgt_vocab, i;
   float end = z[SYN_END];
   int n;
   z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
   if (d->allowed) {
     const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
     for (i = 0; i < v; i++)
@@ -20221,7 +21079,9 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
-  float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
+  const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
+  const double wanted = all ? 2.0 : (double)d->config.top_p; /* rounding must not end at 1 */
+  double sum = 0.0, point;
   float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
   float *p = d->p;
   syn__heap heap;
@@ -20237,13 +21097,13 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
   heap = syn__heap_of(d->heap, n);
   while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
-    sum += p[syn__sample_token(top)];
+    sum += (double)p[syn__sample_token(top)];
     d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
-  point = syn_random_uniform(&random) * sum;
+  point = (double)syn_random_uniform(&random) * sum;
   for (i = n - 1; i > heap.keys.count; i--) {
-    point -= p[syn__sample_token(d->heap[i])];
-    if (point < 0.0f) break;
+    point -= (double)p[syn__sample_token(d->heap[i])];
+    if (point < 0.0) break;
   }
   return syn__sample_token(d->heap[i]);
 }
@@ -20508,8 +21368,8 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 
 /* -- text in, text out -- */
 
-/* Passes pieces of text on as whole characters. Only the tokenizer "byte" cuts a character: its
-   bytes wait in part[0..n) until all are there; n + left of them make the character. */
+/* Passes pieces of text on as whole characters. Only tokens of bytes cut a character: these bytes
+   wait in part[0..n) until all are there; n + left of them make the character. */
 typedef struct syn__text_stream {
   const syn_tokenizer *t;
   syn_text_callback call;
@@ -20519,12 +21379,13 @@ typedef struct syn__text_stream {
   char part[4];
 } syn__text_stream;
 
-/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where bytes
-   are missing or no character begins with the first one. */
+/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where they
+   are none. */
 static int syn__stream_flush(syn__text_stream *s) {
-  int whole = s->n > 1 && !s->left;
-  syn_text piece = syn__text_of(whole ? s->part : "\xEF\xBF\xBD", whole ? (size_t)s->n : 3);
+  syn_text piece = syn__text_of(s->part, (size_t)s->n);
+  size_t at = 0;
   if (!s->n) return 0;
+  if (syn__utf8_decode(piece, &at) & SYN__INVALID_BYTE) piece = syn__text_of("\xEF\xBF\xBD", 3);
   s->n = s->left = 0;
   return s->call(s->user, piece);
 }
@@ -20533,7 +21394,7 @@ static int syn__stream_flush(syn__text_stream *s) {
 static int syn__stream_token(void *user, int sentence, int token) {
   syn__text_stream *s = (syn__text_stream *)user;
   syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
-  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0;
+  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0; /* 0: whole characters */
   SYN__UNUSED(sentence);
   s->first = 0;
   if (piece.size == 0) return 0;
@@ -20634,56 +21495,180 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
      char    characters      their code point                      a new character, an invalid byte
      space   words           how often they occur, then bytes      a new word
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
+             of many: bytes  256 bytes; then as above              never
      line    whole lines     bytes                                 a new line
 
-   A word is one white-space character and all that follows up to the next: the tokens joined
-   together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
+   A word of bpe is one white-space character of ASCII and all that follows up to the next: the
+   tokens joined together are the text again. A word of space begins with the space or the line end
+   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of bytes, so the vocabulary depends
    neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
    lines once and keeps their distinct words, not the text. */
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__SENTINELS 100               /* as many as T5 has */
+#define SYN__TOKENIZER_FLAGS (SYN_LOWERCASE | SYN_SENTINELS | SYN_NFC)
 
 #endif /* !SYN_SMALL */
 
 #define SYN__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD in UTF-8 */
 #define SYN__MAX_WORD 256 /* bpe: characters of a word; the rest is a new word */
 
+#define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
+
+/* How a text is read: as one word; split where ASCII has white space; as words between runs of
+   white space of Unicode. */
+enum { SYN__WHOLE, SYN__PARTS, SYN__WORDS };
+
 /* Reads the characters of a text. Learning and encoding both read through it, so they see the same
-   words. A copy keeps a position. */
+   words. A copy keeps a position. Nothing is allocated: a character waits in `mark`, those of a
+   composed sequence in `ready`. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at;  /* the byte that is decoded next */
-  int lower;  /* 1: in lower case */
-  int split;  /* 1: a word begins at white space; 0: the whole text is one word */
-  int space;  /* 1: a space comes next, before the text */
+  size_t at;     /* the byte that is decoded next */
+  int lower;     /* 1: in lower case */
+  int split;     /* of the enum above */
+  int space;     /* 1: a space comes next, before that byte */
+  size_t ends;   /* so many line ends come next */
+  uint32_t mark; /* this character comes next; 0: none */
+#ifndef SYN_SMALL
+  int nfc;    /* 1: composed */
+  int next, count; /* of `ready`: those from next on were not read */
+  uint32_t ready[SYN__MARKS + 4]; /* a character with its marks */
+#endif
 } syn__reader;
 
-/* 1: there is another character, for which the caller may call syn__reader_next. */
-static int syn__reader_more(const syn__reader *r) { return r->space || r->at < r->text.size; }
-
-static uint32_t syn__reader_next(syn__reader *r) {
+/* Moves behind the run of white space that begins at `at`; returns its line ends. */
+static size_t syn__reader_skip(syn__reader *r) {
+  size_t next = r->at, ends = 0;
   uint32_t ch;
-  if (r->space) {
-    r->space = 0;
-    return ' ';
-  }
-  ch = syn__utf8_decode(r->text, &r->at);
-  return r->lower ? syn__lower(ch) : ch; /* an invalid byte is above every range */
+  while (next < r->text.size && syn__is_space(ch = syn__utf8_decode(r->text, &next)))
+    r->at = next, ends += ch == '\n';
+  return ends;
 }
 
-/* Where a word begins. These are single bytes in UTF-8 and have no lower case. */
-static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+/* Begins to read a text, behind its byte order mark. A text that is split begins with a space,
+   words also with line ends instead; white space behind the last word or line end is not read. An
+   empty text has no word. */
+static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
+  size_t end = text.size;
+  memset(r, 0, sizeof *r);
+  r->text = text;
+  r->at = syn__bom_size(text.at, text.size);
+  r->split = split;
+  while (split == SYN__WORDS && end > r->at) {
+    const uint32_t ch = syn__utf8_before(text, &end);
+    if (ch == '\n' || !syn__is_space(ch)) break;
+    r->text.size = end;
+  }
+  r->space = split && r->text.size > r->at;
+  if (split == SYN__WORDS) r->ends = syn__reader_skip(r);
+  if (r->ends) r->space = 0;
+}
 
-/* After a character: does its word go on? */
-static int syn__reader_in_word(const syn__reader *r) {
-  return r->at < r->text.size && !(r->split && syn__is_white(r->text.at[r->at]));
+/* Before composition: is there a character? */
+static int syn__reader_left(const syn__reader *r) {
+  return r->space || r->ends || r->mark || r->at < r->text.size;
+}
+
+/* Before composition: the next character, in lower case when this is asked for. A capital I with a
+   dot becomes two characters. An invalid byte is above every range. */
+static uint32_t syn__reader_cased(syn__reader *r) {
+  uint32_t ch = r->mark;
+  size_t begin = r->at;
+  if (ch) return r->mark = 0, ch;
+  if (r->space) return r->space = 0, (uint32_t)' ';
+  if (r->ends) return r->ends--, (uint32_t)'\n';
+  ch = syn__utf8_decode(r->text, &r->at);
+  if (r->split == SYN__WORDS && syn__is_space(ch)) {
+    r->at = begin;
+    r->ends = syn__reader_skip(r);
+    return r->ends ? r->ends--, (uint32_t)'\n' : (uint32_t)' ';
+  }
+  if (!r->lower) return ch;
+  if (ch == 0x130) return r->mark = 0x307, (uint32_t)'i';
+  if (ch == 0x3A3) return syn__sigma_ends(r->text, begin, r->at) ? 0x3C2 : 0x3C3;
+  return syn__lower(ch);
 }
 
 #ifndef SYN_SMALL
-/* Every character of a text as it is. */
+/* Adds the next character to `ready`, whose last character that is no mark stands at *start; 0: it
+   belongs to the next sequence. A mark goes behind those of a lower or of its own class. */
+static int syn__reader_add(syn__reader *r, int *start) {
+  uint32_t parts[4], both, *s = r->ready;
+  int count = syn__decompose(syn__reader_cased(r), parts), i, k;
+  for (i = 0; i < count; i++) {
+    const uint32_t kind = syn__mark_class(parts[i]);
+    if (kind) {
+      if (i == 0 && r->count > SYN__MARKS) return 0;
+      for (k = r->count++; k > *start && (s[k - 1] >> SYN__CLASS & 255) > kind; k--) s[k] = s[k - 1];
+      s[k] = kind << SYN__CLASS | parts[i];
+      continue;
+    }
+    if (r->count) r->count = syn__compose_marks(s, *start, r->count);
+    both = r->count == *start + 1 ? syn__compose_pair(s[*start], parts[i]) : 0;
+    if (!both && r->count && i == 0) return 0;
+    if (!both) *start = r->count++;
+    s[*start] = both ? both : parts[i];
+  }
+  return 1;
+}
+
+/* Fills `ready` with the next sequence in normalization form C. The character that ends a sequence
+   is read again. ASCII before a byte that begins no mark needs no look at it. */
+static void syn__reader_compose(syn__reader *r) {
+  int start = 0, i;
+  r->next = r->count = 0;
+  while (syn__reader_left(r)) {
+    const size_t at = r->at, ends = r->ends;
+    const uint32_t mark = r->mark;
+    if (r->count == 1 && r->ready[0] < 0x80 && !mark &&
+        (ends || (unsigned char)r->text.at[at] < 0xCC))
+      break;
+    if (syn__reader_add(r, &start)) continue;
+    r->at = at, r->ends = ends, r->mark = mark;
+    break;
+  }
+  r->count = syn__compose_marks(r->ready, start, r->count);
+  for (i = 0; i < r->count; i++) r->ready[i] &= SYN__INVALID_BYTE | ((1u << SYN__CLASS) - 1);
+}
+
+static int syn__reader_waits(const syn__reader *r) { return r->next < r->count || r->mark; }
+#else
+static int syn__reader_waits(const syn__reader *r) { return r->mark != 0; }
+#endif
+
+/* 1: there is another character, for which the caller may call syn__reader_next. */
+static int syn__reader_more(const syn__reader *r) {
+  return syn__reader_waits(r) || syn__reader_left(r);
+}
+
+static uint32_t syn__reader_next(syn__reader *r) {
+#ifndef SYN_SMALL
+  if (r->nfc && r->next == r->count) syn__reader_compose(r);
+  if (r->nfc) return r->ready[r->next++];
+#endif
+  return syn__reader_cased(r);
+}
+
+/* White space of ASCII, where the words of bpe begin. */
+static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* After a character: does its word go on? White space has no lower case and composes with nothing,
+   so the text tells. */
+static int syn__reader_in_word(const syn__reader *r) {
+  size_t next = r->at;
+  if (syn__reader_waits(r)) return 1;
+  if (r->ends || next == r->text.size) return 0;
+  if (r->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(r->text, &next));
+  return !(r->split && syn__is_white(r->text.at[next]));
+}
+
+#ifndef SYN_SMALL
+/* Every character of a text as it is, a byte order mark, too. */
 static syn__reader syn__reader_of(syn_text text) {
-  syn__reader r = {text, 0, 0, 0, 0};
+  syn__reader r;
+  syn__reader_begin(&r, text, SYN__WHOLE);
+  r.at = 0;
   return r;
 }
 
@@ -20703,7 +21688,7 @@ static void syn__ids_add(syn__ids *out, int id) {
 typedef struct syn__tokenizer_kind {
   const char *name;
   const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
-  int split;           /* 1: a text is split at white space, and one space is put before it */
+  int split;           /* how a text is read; one space is put before a text that is split */
   int sized;           /* 1: the spec is NAME:SIZE */
   size_t longest;      /* characters of a word; those behind them begin a new word */
   int utf8;            /* 1: a word with an invalid byte is not learned */
@@ -20734,9 +21719,10 @@ struct syn_tokenizer {
 
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
-  size_t size = text.at ? text.size : 0, mark = syn__bom_size(text.at, size);
-  int split = t->kind->split, space = split && size > mark; /* an empty text has no word */
-  const syn__reader r = {syn__text_of(text.at, size), mark, t->flags & SYN_LOWERCASE, split, space};
+  syn__reader r;
+  syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
+  r.lower = !!(t->flags & SYN_LOWERCASE);
+  r.nfc = !!(t->flags & SYN_NFC);
   return r;
 }
 
@@ -20746,7 +21732,7 @@ static syn_text syn__token_text(const syn_tokenizer *t, int id) {
 
 /* The id of the token with this key, 0 when there is none. */
 static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
-  int found = syn__map_find(&t->vocab.map, key);
+  int found = syn__map_find(&t->vocab.map, key, NULL, NULL);
   return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
@@ -20770,7 +21756,7 @@ typedef struct syn__counter {
   int utf8; /* 1: words with an invalid byte are not counted */
 } syn__counter;
 
-#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}, utf8}
+#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, {NULL, 0, 0}, {NULL, 0, 0}}}, {NULL, 0, 0}, utf8}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -20882,7 +21868,7 @@ static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 }
 
 static const syn__tokenizer_kind syn__tokenizer_byte = {
-    "byte", SYN__REPLACEMENT, 0, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+    "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
 
 /* ==============================================================================================
    >>tokenizer char   a token for each character of the lines
@@ -20908,14 +21894,15 @@ static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* Learning takes every character for a word. */
 static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, 0, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
+    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
 
 /* ==============================================================================================
    >>tokenizer space   a token for each word of the lines
    ============================================================================================== */
 
-/* A word is one white-space character, then UTF-8 characters that are none; of a kind that does not
-   split texts it is any text. A token of a saved file may be neither. */
+/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not split
+   texts it is any text. A token of a saved file may be neither. Old files have words with other
+   white space, which no text is encoded to. */
 static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   int split = t->kind->split;
   int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
@@ -20938,32 +21925,57 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* Reads a word once for its hash, then again to compare it with the tokens of that hash. */
+/* The bytes of a word, read one after the other. */
+typedef struct syn__word {
+  syn__reader r;
+  char bytes[4];        /* of the character that was read last */
+  uint32_t begin, size; /* its place in the word, its bytes */
+  int more;             /* characters follow */
+} syn__word;
+
+static int syn__word_symbol(void *user, uint32_t i) {
+  syn__word *w = (syn__word *)user;
+  while (i >= w->begin + w->size) {
+    if (!w->more) return 0;
+    w->begin += w->size;
+    w->size = (uint32_t)syn__utf8_encode(syn__reader_next(&w->r), w->bytes);
+    w->more = syn__reader_in_word(&w->r);
+  }
+  return 256 + (unsigned char)w->bytes[i - w->begin];
+}
+
+/* Reads a word once for its hash, then again to compare it with the token of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reader_more(&r)) {
-    syn__reader word = r; /* its begin, to read it again */
+    const syn__reader begin = r; /* to read it again */
+    syn__word word = {r, {0}, 0, 0, 1};
     uint64_t key = SYN_HASH_START;
-    size_t probe = 0;
     int i;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r));
-    do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
-    while (i && !syn__word_equal(word, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
+    if (i && !syn__word_equal(begin, syn__texts_at(&t->vocab, (size_t)i - 1))) i = 0;
     syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
   }
 }
 
 /* The unknown word brings its space along. */
 static const syn__tokenizer_kind syn__tokenizer_space = {
-    "space", " " SYN__REPLACEMENT, 1, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
+    "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
     syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
    ============================================================================================== */
 
-/* The tokens are first the characters. Then, again and again, the pair of neighbours with the
+/* The tokens are first the characters. Where they would take more than half of SIZE, which is then
+   at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
+   most frequent follow, up to half of SIZE. All others, and bytes that are not UTF-8, are spelled in
+   bytes: nothing is unknown. A byte from 0x80 on is in no merge, so all other tokens are whole
+   characters. A saved file needs no mark of it: no other token is one such byte.
+
+   Then, again and again, the pair of neighbours with the
    highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
    new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
    each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
@@ -20982,6 +21994,28 @@ static uint64_t syn__pair_key(int left, int right) {
   return (uint64_t)left << 32 | (uint32_t)right;
 }
 
+/* Half of it are the fixed tokens with all bytes. */
+#define SYN__BPE_BYTES (2 * (SYN_FIRST_TOKEN + 256))
+
+/* 1: characters without a token are spelled in bytes; then id SYN_FIRST_TOKEN + i is byte i for all
+   bytes from 0x80 on, and every character of ASCII has a token. */
+static int syn__bpe_spells(const syn_tokenizer *t) {
+  return t->vocab.ends.count >= 256 && syn__texts_begin(&t->vocab, 256) == 256;
+}
+
+/* The token is a part of a character. */
+static int syn__bpe_is_part(syn_text token) {
+  return token.size == 1 && (unsigned char)token.at[0] >= 0x80;
+}
+
+/* A character, or byte i as token i: with 128 tokens of one byte before, which are ASCII. */
+static syn_status syn__bpe_add(syn_tokenizer *t, syn_text token) {
+  const size_t byte = token.size ? (unsigned char)token.at[0] : 0;
+  if (!syn__bpe_is_part(token) || t->vocab.ends.count != byte || t->vocab.bytes.count != byte)
+    return syn__char_add(t, token);
+  return syn__token_add(t, token, SYN__INVALID_BYTE | byte);
+}
+
 /* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
    by their pairs. The bytes are reserved first: they are copied within the array. */
 static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
@@ -20989,6 +22023,7 @@ static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
   syn__merge merge = {left, right};
   int id = syn_tokenizer_size(t);
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
+      syn__bpe_is_part(syn__token_text(t, left)) || syn__bpe_is_part(syn__token_text(t, right)) ||
       syn__token_find(t, syn__pair_key(left, right)))
     return syn__token_refuse(t, "a new pair of tokens before it");
   if (syn__grow(t->c, &bytes->items, &bytes->capacity,
@@ -21022,14 +22057,33 @@ static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   }
 }
 
+/* Writes the merged ids of a word, or of its part between characters that are spelled. */
+static void syn__bpe_write(const syn_tokenizer *t, int *s, int n, syn__ids *out) {
+  int i;
+  n = syn__merge_word(t, s, n);
+  for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+}
+
 static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  int s[SYN__MAX_WORD], n, i;
+  const int spells = syn__bpe_spells(t);
+  int s[SYN__MAX_WORD], n, length;
+  char bytes[4];
+  size_t i, size;
   while (syn__reader_more(&r)) {
-    n = 0;
-    do s[n++] = syn__char_id(t, syn__reader_next(&r)); /* the characters of one word */
-    while (n < SYN__MAX_WORD && syn__reader_in_word(&r));
-    n = syn__merge_word(t, s, n);
-    for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+    n = length = 0;
+    do { /* the characters of one word */
+      const uint32_t ch = syn__reader_next(&r);
+      const int id = syn__token_find(t, ch);
+      if (id || !spells) {
+        s[n++] = id ? id : SYN_UNKNOWN;
+        continue;
+      }
+      syn__bpe_write(t, s, n, out);
+      n = 0;
+      size = syn__utf8_encode(ch, bytes);
+      for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+    } while (++length < SYN__MAX_WORD && syn__reader_in_word(&r));
+    syn__bpe_write(t, s, n, out);
   }
 }
 
@@ -21058,7 +22112,7 @@ static void syn__bpe_free(syn__bpe *b) {
   syn__free(b->t->c, b->begins.items);
   syn__free(b->t->c, b->pairs.items);
   syn__free(b->t->c, b->links.items);
-  syn__free(b->t->c, b->map.slots);
+  syn__map_free(b->t->c, &b->map);
   syn__free(b->t->c, b->heap.keys.items);
 }
 
@@ -21081,25 +22135,49 @@ static int syn__bpe_order(const void *owner, int i, int j) {
   return order;
 }
 
-/* The alphabet: space, then the most frequent characters, as many as SIZE allows; in order of code
-   point. The space counts more than all others together, because every word begins with one. All
-   other characters are SYN_UNKNOWN, and no merge is learned across them. */
+/* The tokens of all bytes. Those of ASCII are characters like others. */
+static syn_status syn__bpe_bytes(syn_tokenizer *t) {
+  syn_status status = SYN_OK;
+  int i;
+  for (i = 0; i < 256 && !status; i++) {
+    const char byte = (char)i;
+    status = syn__bpe_add(t, syn__text_of(&byte, 1));
+  }
+  return status;
+}
+
+/* Adds the characters, counted in `all`, or the bytes with the most frequent ones. */
+static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all) {
+  size_t n = all->texts.ends.count, most = (size_t)(t->size - SYN_FIRST_TOKEN), i;
+  int spells = t->size >= SYN__BPE_BYTES && n + SYN_FIRST_TOKEN > (size_t)t->size / 2;
+  int *sorted;
+  if (!spells && n > most)
+    return syn__fail(t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
+                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in bytes",
+                     t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN, SYN__BPE_BYTES);
+  if (!spells) return syn__add_counted(t, all, syn__order_text);
+  if (syn__bpe_bytes(t)) return t->c->status;
+  for (i = 0; i < n; i++)
+    if (syn__texts_at(&all->texts, i).size == 1) *syn__counter_count(all, (int)i) = 0;
+  sorted = syn__sorted(t->c, all, n, syn__order_count);
+  if (!sorted) return SYN_E_MEMORY;
+  for (i = (size_t)(t->size - SYN__BPE_BYTES) / 2; i < n; i++)
+    *syn__counter_count(all, sorted[i]) = 0; /* the rare ones are spelled */
+  syn__free(t->c, sorted);
+  return syn__add_counted(t, all, syn__order_text);
+}
+
+/* Counts the characters of the words, the space in any case: every word begins with white space. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
   syn__counter all = SYN__COUNTER(b->t->c, 1);
-  int *sorted = NULL;
-  size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
+  size_t i;
   syn__reader space = syn__reader_of(syn__text_of(" ", 1));
-  syn_status status = syn__count_words(&all, space, 1, UINT64_MAX / 2);
+  syn_status status = syn__count_words(&all, space, 1, 1);
   for (i = 0; i < words->ends.count && !status; i++)
     status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i)), 1,
                               *syn__counter_count(&b->counter, (int)i));
-  if (!status) sorted = syn__sorted(b->t->c, &all, all.texts.ends.count, syn__order_count);
-  if (!sorted) status = SYN_E_MEMORY;
-  for (i = most; i < all.texts.ends.count && !status; i++)
-    *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
-  if (!status) status = syn__add_counted(b->t, &all, syn__order_text);
-  syn__free(b->t->c, sorted);
+  if (!status) status = syn__bpe_characters(b->t, &all);
   syn__counter_free(&all);
   return status;
 }
@@ -21113,11 +22191,11 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   syn__bpe_link link;
   int found;
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
-  found = syn__map_find(&b->map, key);
+  found = syn__map_find(&b->map, key, NULL, NULL);
   if (!found) {
     if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
     found = (int)b->pairs.count;
-    if (syn__map_add(b->t->c, &b->map, key, found)) return SYN_E_MEMORY;
+    if (syn__map_add(b->t->c, &b->map, key, NULL)) return SYN_E_MEMORY;
   }
   p = syn__bpe_pair_at(b, found - 1);
   p->count += times;
@@ -21164,9 +22242,11 @@ static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, in
   return SYN_OK;
 }
 
-/* The distinct words as ids, and the counts of their pairs. */
+/* The distinct words as ids, and the counts of their pairs. What is spelled in bytes is in no pair,
+   as if it were unknown. */
 static syn_status syn__bpe_words(syn__bpe *b) {
   int i, begin, left, id = 0;
+  uint32_t ch;
   if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
   for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
     syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i));
@@ -21174,7 +22254,8 @@ static syn_status syn__bpe_words(syn__bpe *b) {
     if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
     do {
       left = id; /* 0 before the first */
-      id = syn__reader_more(&r) ? syn__char_id(b->t, syn__reader_next(&r)) : 0;
+      ch = syn__reader_more(&r) ? syn__reader_next(&r) : SYN__INVALID_BYTE;
+      id = ch == SYN__INVALID_BYTE ? 0 : ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
       if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
           syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
         return SYN_E_MEMORY;
@@ -21226,7 +22307,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
 }
 
 static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, 1, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
+    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__bpe_add, syn__bpe_learn,
     syn__bpe_encode};
 
 /* ==============================================================================================
@@ -21235,7 +22316,7 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
 
 /* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, 0, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
+    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
@@ -21262,7 +22343,7 @@ static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) 
    the first number above the limit, so it cannot overflow. */
 static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
                                                       uint32_t *size) {
-  char names[200] = "";
+  char names[200] = "", shown[SYN__SHORT];
   size_t i, n, used = 0;
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
     const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
@@ -21276,8 +22357,8 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
     if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
-  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
-            spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d",
+            syn__shorten(shown, spec ? spec : ""), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   return NULL;
 }
 
@@ -21322,9 +22403,10 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
   syn_tokenizer *t;
   if (count && !syn__given(c, lines, "array of lines")) return NULL;
   kind = syn__tokenizer_spec(c, spec, &size);
-  if (kind && flags & ~(SYN_LOWERCASE | SYN_SENTINELS)) {
-    syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0, SYN_LOWERCASE (%d), SYN_SENTINELS "
-              "(%d) or both wanted", flags, SYN_LOWERCASE, SYN_SENTINELS);
+  if (kind && flags & ~SYN__TOKENIZER_FLAGS) {
+    syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0 or a sum of SYN_LOWERCASE (%d), "
+              "SYN_SENTINELS (%d), SYN_NFC (%d) wanted", flags, SYN_LOWERCASE, SYN_SENTINELS,
+              SYN_NFC);
     return NULL;
   }
   t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
@@ -21387,6 +22469,30 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
   return size;
 }
 
+size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity) {
+  syn__reader r = syn__reader_of(syn__text_of(text.at, text.at ? text.size : 0));
+  size_t size = 0, kept = 0, n;
+  char bytes[4];
+  r.lower = !!(flags & SYN_LOWERCASE);
+  r.nfc = !!(flags & SYN_NFC);
+  if (!out) capacity = 0;
+  for (; syn__reader_more(&r); size += n) {
+    n = syn__utf8_encode(syn__reader_next(&r), bytes);
+    if (kept != size || n >= capacity - kept) continue; /* the final 0 fits, too */
+    memcpy(out + kept, bytes, n);
+    kept += n;
+  }
+  if (capacity > 0) out[kept] = 0;
+  return size;
+}
+
+size_t syn_text_invalid(syn_text text) {
+  size_t at = 0, count = 0;
+  while (text.at && at < text.size)
+    count += (syn__utf8_decode(text, &at) & SYN__INVALID_BYTE) != 0;
+  return count;
+}
+
 /* The saved form, all numbers u32, little-endian:
       0  "syntok1" and its final 0
       8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
@@ -21437,7 +22543,7 @@ static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned 
     for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
   if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
     kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
-    fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS)) &&
+    fits = !(field[1] & ~(uint32_t)SYN__TOKENIZER_FLAGS) &&
            syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
            field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
            (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0) &&
@@ -21872,8 +22978,9 @@ static syn_status syn__learn_refuse(syn_context *c, size_t i) {
 
 /* lm: windows of a text; or all of it, with an end. */
 static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text text) {
-  int window = l->m->config.max_len, n, *ids = (int *)syn__alloc(l->c, text.size + 1, sizeof *ids);
-  n = syn_tokenizer_encode(l->tokenizer[1], text, ids, (int)text.size + 1);
+  int window = l->m->config.max_len, n = syn_tokenizer_encode(l->tokenizer[1], text, NULL, 0);
+  int *ids = (int *)syn__alloc(l->c, (size_t)n + 1, sizeof *ids); /* its end, too */
+  n = syn_tokenizer_encode(l->tokenizer[1], text, ids, n);
   if (ids && !l->windows && n >= window) ids[n++] = SYN_END;
   if (ids && !l->windows && n < window) syn_data_add(d, NULL, 0, ids, n);
   else if (ids)
@@ -21909,6 +23016,56 @@ static void syn__learn_configure(syn__learn *l) {
   t->halve = 1, t->seed = l->config->seed;
 }
 
+/* Row i of both sorts, those that are trained on first. */
+static const int *syn__learn_tokens_of(const syn__learn *l, size_t i, int side, int *n) {
+  size_t rows = syn_data_count(l->data);
+  return i < rows ? syn_data_row(l->data, i, side, n) : syn_data_row(l->valid, i - rows, side, n);
+}
+/* Equal rows side by side, those that are trained on first. */
+static int syn__learn_compare(const syn__learn *l, size_t a, size_t b) {
+  int side, n, m, order = 0;
+  for (side = 0; side < 2 && !order; side++) {
+    const int *x = syn__learn_tokens_of(l, a, side, &n), *y = syn__learn_tokens_of(l, b, side, &m);
+    order = n != m ? (n > m) - (n < m) : n ? memcmp(x, y, (size_t)n * sizeof *x) : 0;
+  }
+  return order;
+}
+static int syn__learn_order(const void *owner, int a, int b) {
+  int order = syn__learn_compare((const syn__learn *)owner, (size_t)a, (size_t)b);
+  return order ? order : a - b;
+}
+
+/* Bytes of a text that are not UTF-8. */
+static size_t syn__learn_not_utf8(syn_text text) {
+  size_t at = 0, count = 0;
+  while (at < text.size) count += syn__utf8_decode(text, &at) >= SYN__INVALID_BYTE;
+  return count;
+}
+
+/* The results of l->choice. */
+static syn_status syn__learn_count(syn__learn *l) {
+  syn_choice *k = &l->choice;
+  const size_t rows = syn_data_count(l->data), valid = syn_data_count(l->valid);
+  size_t i, more, last = rows;
+  int side, *sorted = syn__sorted(l->c, l, rows + valid, syn__learn_order);
+  k->rows = rows, k->valid_rows = valid, k->repeated = k->not_utf8 = 0;
+  for (side = 0; side < 2; side++) {
+    k->unknown[side] = syn_data_unknown(l->data, side, &k->tokens[side]);
+    k->unknown[side] += syn_data_unknown(l->valid, side, &more);
+    k->tokens[side] += more;
+    if (side && syn__tasks[l->task].classes) k->unknown[side] = 0; /* an unknown label is an error */
+    for (i = 0; l->text[side] && i < l->count; i++)
+      k->not_utf8 += syn__learn_not_utf8(l->text[side][i]);
+  }
+  for (i = 0; sorted && i < rows + valid; i++) { /* last: the last one that is trained on */
+    const size_t row = (size_t)sorted[i];
+    if (row < rows) last = row;
+    else k->repeated += last < rows && !syn__learn_compare(l, last, row);
+  }
+  syn__free(l->c, sorted);
+  return l->c->status;
+}
+
 /* l->m, which owns its tokenizers, l->data, l->valid. */
 static syn_status syn__learn_make(syn__learn *l) {
   const syn_choice *k = &l->choice;
@@ -21936,9 +23093,9 @@ static syn_status syn__learn_make(syn__learn *l) {
   if (!l->m) return syn_tokenizer_free(l->tokenizer[0]), l->c->status;
   l->data = syn_data_new(l->c), l->valid = syn_data_new(l->c);
   for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
-  l->choice.rows = syn_data_count(l->data), l->choice.valid_rows = syn_data_count(l->valid);
+  if (l->c->status || syn__learn_count(l)) return l->c->status;
   if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
-  if (l->choice.rows || l->c->status) return l->c->status;
+  if (l->choice.rows) return SYN_OK;
   return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
                    (unsigned long)l->count, l->m->config.max_len);
 }
@@ -22176,22 +23333,35 @@ static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
     n = k;
   }
 }
-/* The ids of the word at *r, which moves on; -1: more than `room`. */
+/* The next character in bytes: their ids, how many; -1: more than `room`. */
+static int syn__small_spell(syn__reader *r, int *ids, int room) {
+  char bytes[4];
+  int n = (int)syn__utf8_encode(syn__reader_next(r), bytes), i;
+  if (n > room) return -1;
+  for (i = 0; i < n; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
+  return n;
+}
+/* The ids of the word at *r, which moves on; -1: more than `room`. bpe spells as syn__bpe_spells
+   tells. */
 static int syn__small_word(const syn__small_tokenizer *t, syn__reader *r, int *ids, int room) {
-  int one = t->kind == SYN__TEXT_CHAR || t->kind == SYN__TEXT_BPE, n = 0, i;
-  if (t->kind == SYN__TEXT_BYTE) {
-    char bytes[4];
-    n = (int)syn__utf8_encode(syn__reader_next(r), bytes);
-    for (i = 0; i < n && n <= room; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
-    return n <= room ? n : -1;
-  }
+  const int bpe = t->kind == SYN__TEXT_BPE, one = bpe || t->kind == SYN__TEXT_CHAR;
+  const int spells = bpe && t->by_bytes >= 256 && t->ends[256] == 256;
+  int n = 0, length = 0, more;
+  if (t->kind == SYN__TEXT_BYTE) return syn__small_spell(r, ids, room);
   do {
-    if (n == room) return -1;
-    ids[n++] = syn__small_find(t, *r, one ? 1 : 0);
+    const int id = n < room ? syn__small_find(t, *r, one ? 1 : 0) : 0;
+    if (n >= room) return -1;
+    if (id == SYN_UNKNOWN && spells) {
+      more = syn__small_spell(r, ids + n, room - n);
+      if (more < 0) return -1;
+      n += more;
+      continue;
+    }
+    ids[n++] = id;
     do syn__reader_next(r);
     while (!one && syn__reader_in_word(r));
-  } while (t->kind == SYN__TEXT_BPE && n < SYN__MAX_WORD && syn__reader_in_word(r));
-  return t->kind == SYN__TEXT_BPE ? syn__small_merge(t, ids, n) : n;
+  } while (bpe && ++length < SYN__MAX_WORD && syn__reader_in_word(r));
+  return bpe ? syn__small_merge(t, ids, n) : n;
 }
 
 int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
@@ -22202,13 +23372,9 @@ int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
   lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
   end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
   if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
-  memset(&r, 0, sizeof r);
-  r.text = text;
+  syn__reader_begin(&r, text, t.kind == SYN__TEXT_SPACE ? SYN__WORDS
+                                  : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
   r.lower = t.lower;
-  r.split = t.kind == SYN__TEXT_SPACE || t.kind == SYN__TEXT_BPE;
-  if (text.size >= 3 && text.at[0] == '\xEF' && text.at[1] == '\xBB' && text.at[2] == '\xBF')
-    r.at = 3; /* a byte order mark */
-  r.space = r.split && text.size > r.at;
   while (syn__reader_more(&r)) {
     more = syn__small_word(&t, &r, tokens + n, capacity - n - end);
     if (more < 0) return SYN_SMALL_E_VALUE;
@@ -22595,13 +23761,22 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 #ifndef SYN_NO_STDIO
 #include <errno.h>
+#include <time.h>
 #if defined(__unix__) || defined(__APPLE__)
 #define SYN__POSIX
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
+ssize_t readlink(const char *path, char *out, size_t size);
+int fchmod(int file, mode_t mode);
+int fchown(int file, uid_t user, gid_t group);
+#endif
 #elif defined(_WIN32)
+#include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <wchar.h>
 #endif
 #endif
@@ -22916,10 +24091,13 @@ const char *syn_file_value(const syn_file *f, const char *key) {
 
 #ifndef SYN_NO_STDIO
 
-/* The last bytes of a path, where its file is named: the message is 400 bytes long. */
+/* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
+   a whole character. */
 static const char *syn__path_end(const char *path) {
   size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
+  if (n <= 150) return path;
+  for (path += n - 150; ((unsigned char)*path & 0xC0) == 0x80;) path++;
+  return path;
 }
 
 /* "path: cannot open: No such file or directory" */
@@ -22966,33 +24144,33 @@ static FILE *syn__path_open(const char *path, const char *mode) {
 #endif
 }
 
-/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
-   A long of Windows ends at 2 GiB, hence its own functions. */
+/* Bytes of an open file, which is then behind its first 8; UINT64_MAX when it has no size, as a
+   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
 #else
   int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
 #endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+  return size < 0 || fseek(in, 8, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* An open file, and what was read of it. */
+/* An open file, and what was read of it. Every byte is read once: another process may write the
+   file meanwhile, and what was checked must be what is used. */
 typedef struct syn__stream_in {
   syn_context *c;
   const char *path;
   FILE *in;
   size_t at, size; /* bytes read so far; of the file */
+  unsigned char head[8];
 } syn__stream_in;
 
-/* Opens the file; *length: of its header, 0 (recorded): no safetensors file. The first 8 bytes are
-   read before its size is measured: on Unix a folder opens as a file and fails only here. Then it
-   is at its beginning again. */
+/* Opens the file and reads `head`; *length: of the header, 0 (recorded): no safetensors file. The
+   8 bytes are read before the size is measured: on Unix a folder opens as a file and fails only
+   here. */
 static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
-  syn__stream_in s = {c, path, NULL, 0, 0};
-  unsigned char head[8];
+  syn__stream_in s = {c, path, NULL, 0, 0, {0}};
   uint64_t size;
-  size_t got;
   *length = 0;
   errno = 0;
   s.in = path ? syn__path_open(path, "rb") : NULL;
@@ -23000,11 +24178,11 @@ static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t 
     syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
     return s;
   }
-  got = fread(head, 1, 8, s.in);
+  s.at = fread(s.head, 1, 8, s.in);
   size = ferror(s.in) ? UINT64_MAX : syn__file_length(s.in);
   s.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
   if (size == UINT64_MAX) syn__path_fail(c, path, ferror(s.in) ? "read" : "tell its size", errno);
-  else *length = syn__header_length(c, syn__path_end(path), head, got < 8 ? got : s.size);
+  else *length = syn__header_length(c, syn__path_end(path), s.head, s.at < 8 ? s.at : s.size);
   return s;
 }
 
@@ -23020,10 +24198,12 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
                    ferror(s->in) ? strerror(errno) : "the file ends");
 }
 
-/* The first `size` bytes as a block; null (recorded): failed. */
+/* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
 static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
   unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block || !syn__stream_read(s, block, size)) return block;
+  if (!block) return NULL;
+  memcpy(block, s->head, 8);
+  if (!syn__stream_read(s, block + 8, size - 8)) return block;
   syn__free(s->c, block);
   return NULL;
 }
@@ -23240,34 +24420,6 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 #ifndef SYN_NO_STDIO
 
-#ifdef SYN__POSIX
-/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
-   make it a file. */
-static int syn__path_special(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-/* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
-   bytes not. Opened again, because -std=c99 hides fileno. */
-static int syn__path_sync(const char *path) {
-  int file = open(path, O_WRONLY);
-  int ok = file >= 0 && (fsync(file) == 0 || errno == EINVAL); /* EINVAL: nothing to sync there */
-  return file >= 0 && close(file) == 0 && ok;
-}
-#else
-static int syn__path_special(const char *path) { return path == NULL; }
-#ifdef _WIN32
-static int syn__path_sync(const char *path) {
-  FILE *file = syn__path_open(path, "r+b");
-  int ok = file && _commit(_fileno(file)) == 0;
-  return file && fclose(file) == 0 && ok;
-}
-#else
-static int syn__path_sync(const char *path) { return path != NULL; }
-#endif
-#endif
-
 /* rename of Windows does not replace a file; MoveFileEx does: 1 (replace) + 8 (write through). */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
@@ -23286,40 +24438,255 @@ static void syn__path_remove(const char *path) {
 #endif
 }
 
-/* The sink of an open file. */
-static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
-  return fwrite(bytes, 1, size, (FILE *)user);
+/* -- the file under its name: written beside it, then renamed over it -- */
+
+/* A file with a descriptor, or, where C alone is there, a FILE. */
+#if defined(SYN__POSIX) || defined(_WIN32)
+typedef int syn__handle;
+#define SYN__NO_HANDLE (-1)
+#else
+typedef FILE *syn__handle;
+#define SYN__NO_HANDLE NULL
+#endif
+
+/* A file that is being written. */
+typedef struct syn__writer {
+  syn_context *c;
+  const char *path; /* as the caller wrote it, for messages */
+  char *target;     /* where the path leads to, behind symbolic links; owned */
+  char *name;       /* what is written: a temporary file beside it, or `target`, a device or pipe */
+  syn__handle file;
+  size_t used; /* bytes that wait in `bytes` */
+  unsigned char bytes[4096];
+} syn__writer;
+
+#define SYN__LINK_MAX 4096 /* bytes of the path in a symbolic link */
+
+/* Bytes of the path that name the folder, with the separator at their end. */
+static size_t syn__path_folder(const char *path) {
+  size_t n = strlen(path);
+  while (n && path[n - 1] != '/') {
+#ifdef _WIN32
+    if (path[n - 1] == '\\' || path[n - 1] == ':') break;
+#endif
+    n--;
+  }
+  return n;
 }
 
-/* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
-   could not be created is not removed: it may belong to somebody else. Any call may find the disk
-   full; C does not promise that fwrite then sets errno, and 0 becomes "unknown reason". */
-static syn_status syn__write_path(syn_context *c, const syn__content *content, const char *path) {
-  int special = syn__path_special(path), ok; /* special: written directly, without a rename */
-  size_t size = strlen(path);
-  char *target = (char *)syn__alloc(c, size + 5, 1); /* zeroed: the path, ".tmp", a 0 */
-  syn_sink sink = {syn__sink_file, NULL};
-  syn_status status = SYN_OK;
-  FILE *out;
-  if (!target) return SYN_E_MEMORY;
-  memcpy(target, path, size);
-  if (!special) memcpy(target + size, ".tmp", 5);
-  errno = 0;
-  out = syn__path_open(target, "wb");
-  if (!out) {
-    status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
-    syn__free(c, target);
-    return status;
+#ifdef SYN__POSIX
+/* Replaces a path that is a symbolic link by what it leads to, which need not exist; 0, with errno
+   set: more than 40 links, or a path of more than `capacity` bytes. stat asks the system whether
+   the link may be followed: in a folder for everybody, a link of somebody else may not. */
+static int syn__path_follow(char *path, size_t capacity) {
+  char to[SYN__LINK_MAX];
+  struct stat info;
+  int links;
+  if (stat(path, &info) != 0 && errno != ENOENT) return 0;
+  for (links = 0; links <= 40; links++) {
+    ssize_t n = readlink(path, to, sizeof to);
+    size_t folder = n > 0 && to[0] == '/' ? 0 : syn__path_folder(path);
+    if (n < 0) return 1; /* no link */
+    if ((size_t)n >= sizeof to || folder + (size_t)n >= capacity) {
+      errno = ENAMETOOLONG;
+      return 0;
+    }
+    memcpy(path + folder, to, (size_t)n);
+    path[folder + (size_t)n] = 0;
   }
+  errno = ELOOP;
+  return 0;
+}
+
+/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
+   make it a file. */
+static int syn__path_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+static int syn__handle_special(const char *path) { return open(path, O_WRONLY | O_TRUNC); }
+
+/* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
+   group of the file `old`, if there is one, before a byte is written. Where the group cannot be
+   kept, another group gets none of its rights. */
+static int syn__handle_new(const char *path, const char *old) {
+  struct stat was, now;
+  int kept = stat(old, &was) == 0;
+  int file = open(path, O_WRONLY | O_CREAT | O_EXCL, kept ? 0600 : 0666);
+  if (file < 0 || !kept || fstat(file, &now) != 0) return file;
+  was.st_mode &= 0777;
+  if ((was.st_uid != now.st_uid || was.st_gid != now.st_gid) &&
+      fchown(file, was.st_uid, was.st_gid) != 0 && fchown(file, (uid_t)-1, was.st_gid) != 0)
+    was.st_mode &= 0707;
+  if (fchmod(file, was.st_mode) != 0) errno = 0; /* a file system without modes */
+  return file;
+}
+
+/* After a power cut the rename must not be there without the bytes: they are synced before it. */
+static int syn__handle_sync(int file) {
+  return fsync(file) == 0 || errno == EINVAL; /* EINVAL: nothing to sync there */
+}
+
+/* Syncs the folder of a file, so that its new name is on the disk. A failure is no error: the file
+   is whole under one name or the other. `path` is cut. */
+static void syn__path_sync_folder(char *path) {
+  int folder;
+  path[syn__path_folder(path)] = 0;
+  folder = open(*path ? path : ".", O_RDONLY);
+  if (folder < 0) return;
+  syn__handle_sync(folder);
+  close(folder);
+}
+#else
+static int syn__path_follow(const char *path, size_t capacity) { return path && capacity; }
+static int syn__path_special(const char *path) { return path == NULL; }
+static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
+#ifdef _WIN32
+static int syn__handle_new(const char *path, const char *old) {
+  wchar_t wide[SYN__WIDE_PATH];
+  SYN__UNUSED(old); /* the folder decides who may read a file */
+  if (!syn__wide_path(wide, path)) return -1;
+  return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+}
+static int syn__handle_sync(int file) { return _commit(file) == 0; }
+#else
+/* C99 has no exclusive creation. */
+static FILE *syn__handle_new(const char *path, const char *old) {
+  FILE *there = fopen(path, "rb");
+  SYN__UNUSED(old);
+  if (!there) return fopen(path, "wb");
+  fclose(there);
+  errno = EEXIST;
+  return NULL;
+}
+#endif
+static syn__handle syn__handle_special(const char *path) {
+  SYN__UNUSED(path);
+  return SYN__NO_HANDLE;
+}
+#endif
+
+#if defined(SYN__POSIX) || defined(_WIN32)
+/* 1: all bytes are written. */
+static int syn__handle_write(int file, const unsigned char *at, size_t left) {
+  while (left) {
+    size_t part = left < (size_t)1 << 30 ? left : (size_t)1 << 30;
+#ifdef _WIN32
+    int n = _write(file, at, (unsigned)part);
+#else
+    ssize_t n = write(file, at, part);
+#endif
+    if (n < 0 && errno == EINTR) continue; /* a signal came before the first byte */
+    if (n <= 0) return 0;
+    at += n;
+    left -= (size_t)n;
+  }
+  return 1;
+}
+static int syn__handle_close(int file, int sync) {
+  int ok = !sync || syn__handle_sync(file), error = errno;
+#ifdef _WIN32
+  int closed = _close(file) == 0;
+#else
+  int closed = close(file) == 0;
+#endif
+  if (!ok) errno = error;
+  return closed && ok;
+}
+#else
+static int syn__handle_write(FILE *file, const unsigned char *at, size_t left) {
+  return fwrite(at, 1, left, file) == left;
+}
+static int syn__handle_close(FILE *file, int sync) {
+  SYN__UNUSED(sync);
+  return fclose(file) == 0;
+}
+#endif
+
+/* The name of try number `tries` for the temporary file: syn-, 16 digits, .tmp, in the folder of
+   the target. Nothing but this name depends on time, process and address. */
+static void syn__writer_name(syn__writer *o, unsigned tries) {
+  static const char digits[] = "0123456789abcdef";
+  size_t folder = syn__path_folder(o->target);
+  uint64_t x = syn__mix((uint64_t)time(NULL) + tries);
+  char *at = o->name + folder;
+  int i;
+#ifdef SYN__POSIX
+  x = syn__mix(x + (uint64_t)getpid());
+#endif
+  x = syn__mix(x + (uint64_t)(uintptr_t)o);
+  memcpy(o->name, o->target, folder);
+  memcpy(at, "syn-", 4);
+  for (i = 0; i < 16; i++) at[4 + i] = digits[x >> 4 * i & 15];
+  memcpy(at + 20, ".tmp", 5);
+}
+
+/* Creates the file that is written; a failure is recorded, and nothing is left. The path is not
+   touched before syn__writer_close. */
+static syn_status syn__writer_open(syn__writer *o, syn_context *c, const char *path) {
+  size_t room = strlen(path) + SYN__LINK_MAX;
+  syn_status status = SYN_E_FILE;
+  unsigned tries = 0;
+  o->c = c;
+  o->path = path;
+  o->used = 0;
+  o->file = SYN__NO_HANDLE;
+  o->target = (char *)syn__alloc(c, 2 * room + 25, 1); /* both names */
+  if (!o->target) return SYN_E_MEMORY;
+  o->name = o->target + room;
+  memcpy(o->target, path, strlen(path));
+  errno = 0;
+  if (!syn__path_follow(o->target, room)) {
+    status = syn__path_fail(c, path, "reach the file", errno);
+  } else if (syn__path_special(o->target)) {
+    o->name = o->target;
+    o->file = syn__handle_special(o->target);
+    if (o->file == SYN__NO_HANDLE) status = syn__path_fail(c, path, "open for writing", errno);
+  } else {
+    do {
+      syn__writer_name(o, tries);
+      o->file = syn__handle_new(o->name, o->target);
+    } while (o->file == SYN__NO_HANDLE && errno == EEXIST && ++tries < 100);
+    if (o->file == SYN__NO_HANDLE)
+      status = syn__path_fail(c, path, "create a file beside it", errno);
+  }
+  if (o->file == SYN__NO_HANDLE) syn__free(c, o->target);
   errno = 0; /* opening may set it without an error */
-  sink.user = out;
-  ok = syn__write_file(content, &sink);
-  ok = fclose(out) == 0 && ok && (special || syn__path_sync(target));
-  if (!ok) status = syn__path_fail(c, path, "write", errno);
-  else if (!special && !syn__path_rename(target, path))
-    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
-  if (status && !special) syn__path_remove(target); /* `path` is as it was */
-  syn__free(c, target);
+  return o->file == SYN__NO_HANDLE ? status : SYN_OK;
+}
+
+/* The sink of an output. Small pieces wait until they are 4096 bytes. */
+static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
+  syn__writer *o = (syn__writer *)user;
+  if (size > sizeof o->bytes - o->used) {
+    if (!syn__handle_write(o->file, o->bytes, o->used)) return 0;
+    o->used = 0;
+  }
+  if (size > sizeof o->bytes)
+    return syn__handle_write(o->file, (const unsigned char *)bytes, size) ? size : 0;
+  memcpy(o->bytes + o->used, bytes, size);
+  o->used += size;
+  return size;
+}
+
+/* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
+   recorded: the temporary file is removed, and the target is as it was. Any call may find the disk
+   full; an error without a number becomes "unknown reason". */
+static syn_status syn__writer_close(syn__writer *o, int ok) {
+  const char *what = "write";
+  int direct = o->name == o->target, error;
+  syn_status status = SYN_OK;
+  ok = ok && syn__handle_write(o->file, o->bytes, o->used);
+  error = errno;
+  if (!syn__handle_close(o->file, ok && !direct) && ok) ok = 0, error = errno;
+  if (ok && !direct && !syn__path_rename(o->name, o->target)) {
+    ok = 0, error = errno;
+    what = "rename the temporary file to it";
+  }
+  if (!ok) status = syn__path_fail(o->c, o->path, what, error);
+  if (!ok && !direct) syn__path_remove(o->name);
+  if (ok && !direct) syn__path_sync_folder(o->name);
+  syn__free(o->c, o->target);
   return status;
 }
 
@@ -23327,8 +24694,14 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
                           const syn_entry *entries, size_t n_entries) {
   syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
   syn_status status = syn__content_prepare(c, &content);
+  syn__writer out;
   if (!status && !path) status = syn__fail(c, SYN_E_VALUE, "write: null path");
-  if (!status) status = syn__write_path(c, &content, path);
+  if (!status) status = syn__writer_open(&out, c, path);
+  if (!status) {
+    syn_sink sink = {syn__writer_write, NULL};
+    sink.user = &out;
+    status = syn__writer_close(&out, syn__write_file(&content, &sink));
+  }
   syn__free(c, content.header);
   return status;
 }
@@ -24364,12 +25737,10 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
 }
 
 /* A file that is refused leaves the trainer and its model as they were. */
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
-  if (!f) return t ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
   s = syn__checksum_check(t->c, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
@@ -24378,6 +25749,11 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
     s = syn__checkpoint_check(t, f, tensors);
   }
   if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
+  return s;
+}
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+  syn_status s = f ? syn__trainer_resume(t, f) : t ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }
@@ -24505,6 +25881,11 @@ static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t)
   if (count > 65535 - SYN_FIRST_TOKEN) {
     syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
               (unsigned long)count);
+    return 0;
+  }
+  if (t->flags & SYN_NFC) { /* boards have no room for its tables */
+    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s was learned "
+              "with SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
     return 0;
   }
   if (!head) return 0;

@@ -6,19 +6,20 @@
 #define FUZZ_NAME "tokenizer"
 #define FUZZ_EDGES 470
 #define FUZZ_MUTATOR
-#define FUZZ_MARKS(X) X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown)
+#define FUZZ_MARKS(X) X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown) X(normalized)
 #include "fuzz.h"
 
 enum { MAX_LINES = 64 };
 
 /* Encodes and decodes a text into a buffer that holds all, and into smaller ones. */
 static void use(const syn_tokenizer *t, syn_text text) {
-  size_t capacity = text.size + 2, i, size, half;
+  int flags = syn_tokenizer_flags(t) & (SYN_LOWERCASE | SYN_NFC);
+  size_t most = (flags ? 3 : 1) * text.size + 1, capacity = most + 1, i, size, half;
   int *ids = (int *)malloc(capacity * sizeof *ids), *fewer, count;
   char *out;
   if (!ids) abort();
   count = syn_tokenizer_encode(t, text, ids, (int)capacity);
-  FUZZ_WANT(count >= 0 && (size_t)count <= text.size + 1, "%d tokens of %lu bytes", count,
+  FUZZ_WANT(count >= 0 && (size_t)count <= most, "%d tokens of %lu bytes", count,
             (unsigned long)text.size);
   for (i = 0; i < (size_t)count; i++) {
     FUZZ_WANT(
@@ -39,7 +40,7 @@ static void use(const syn_tokenizer *t, syn_text text) {
   FUZZ_WANT(syn_tokenizer_decode(t, ids, count, out, size + 1) == size && strlen(out) <= size,
             "another size");
   fuzz_mark(MARK_decoded);
-  if (!strcmp(syn_tokenizer_type(t), "byte") && !(syn_tokenizer_flags(t) & SYN_LOWERCASE) &&
+  if (!strcmp(syn_tokenizer_type(t), "byte") && !flags &&
       !(text.size > 2 && !memcmp(text.at, "\xEF\xBB\xBF", 3)))
     FUZZ_WANT(size == text.size && (!size || !memcmp(out, text.at, size)),
               "bytes are not restored");
@@ -47,6 +48,25 @@ static void use(const syn_tokenizer *t, syn_text text) {
   free(out);
   free(fewer);
   free(ids);
+}
+
+/* Lower case and composition of any bytes: a second time changes nothing, whatever the room. */
+static void normalize(syn_text text, int flags) {
+  size_t size = syn_text_normalize(text, flags, NULL, 0), invalid = syn_text_invalid(text);
+  char *out = (char *)malloc(size + 1), *again = (char *)malloc(size + 1);
+  syn_text once;
+  if (!out || !again) abort();
+  FUZZ_WANT(syn_text_normalize(text, flags, out, size + 1) == size && size <= 3 * text.size, "size");
+  once.at = out;
+  once.size = size;
+  FUZZ_WANT(syn_text_invalid(once) == invalid, "%lu invalid bytes", (unsigned long)invalid);
+  if (flags == SYN_LOWERCASE) FUZZ_WANT(
+      syn_text_normalize(once, flags, again, size + 1) == size && !memcmp(out, again, size),
+      "lower case has another lower case");
+  syn_text_normalize(text, flags, again, size / 2);
+  fuzz_mark(MARK_normalized);
+  free(out);
+  free(again);
 }
 
 /* Saved, loaded, saved: the same bytes. Ids outside the vocabulary are text, too. */
@@ -84,7 +104,7 @@ static syn_tokenizer *learn(syn_context *c, int spec, int flags, const unsigned 
     start = i + 1;
   }
   spec %= (int)(sizeof specs / sizeof *specs);
-  t = syn_tokenizer_learn(c, specs[spec], flags & 3, lines, count);
+  t = syn_tokenizer_learn(c, specs[spec], flags & 7, lines, count);
   return t;
 }
 
@@ -113,6 +133,7 @@ static void fuzz_one(void) {
     for (i = 0; i < 7; i++) use(t, syn_text_of(texts[i]));
     save(&c, t);
   }
+  for (i = 0; i < 8; i++) normalize(all, i);
   syn_tokenizer_free(t);
   fuzz_free(at, 0);
 }
@@ -128,7 +149,7 @@ static void fuzz_seeds(void) {
   int i;
   fuzz_context(&c, "scalar", 0);
   for (i = 0; i < 5; i++) {
-    syn_tokenizer *t = syn_tokenizer_learn(&c, specs[i], i % 4, &text, 1);
+    syn_tokenizer *t = syn_tokenizer_learn(&c, specs[i], i % 8, &text, 1);
     size_t size;
     char name[16];
     memset(bytes, 0, 2);

@@ -92,13 +92,15 @@ static void next_of(const bench *b, int sentence, const int *prefix, int size, d
 /* What the decoder under test was told: [SOURCES, V], and sequences. */
 static const unsigned char *given_allowed;
 static const int *given_banned;
+static int given_unknown; /* 1: it may choose SYN_UNKNOWN */
 
 /* 1: token w may follow a text of `size` tokens. */
 static int may_follow(int sentence, const int *text, int size, int w) {
   const int *b;
   int n;
   if (w == SYN_END) return 1;
-  if (w == SYN_PAD || w == SYN_BEGIN || (given_allowed && !given_allowed[sentence * V + w])) return 0;
+  if (w == SYN_PAD || w == SYN_BEGIN || (w == SYN_UNKNOWN && !given_unknown)) return 0;
+  if (given_allowed && !given_allowed[sentence * V + w]) return 0;
   for (b = given_banned; b && *b; b += n + 1) {
     for (n = 0; b[n];) n++;
     if (b[n - 1] == w && n - 1 <= size && !memcmp(text + size - (n - 1), b, (size_t)(n - 1) * sizeof *b))
@@ -181,7 +183,7 @@ static void brute_force(const search *s, int *text, int size, double sum, hypoth
   next_of(s->b, s->sentence, text, size, logp);
   for (w = SYN_UNKNOWN; w < V; w++) {
     double score = (sum + logp[w]) / penalty(size + 1, s->alpha);
-    if (w == SYN_BEGIN) continue;
+    if (w == SYN_BEGIN || (w == SYN_UNKNOWN && !given_unknown)) continue;
     text[size] = w;
     if (w != SYN_END) brute_force(s, text, size + 1, sum + logp[w], best, open_best);
     else if (!best->size || score > best->score) {
@@ -203,6 +205,7 @@ static syn_decoder *decoder_of(bench *b, int sentences, int beam, int best, floa
   k.best = best;
   k.alpha = alpha;
   k.max_len = limit;
+  k.unknown = given_unknown;
   d = syn_decoder_new(&b->c, b->m, &k);
   CHECK(d, "%s", b->c.message);
   return d;
@@ -254,6 +257,7 @@ static void beam_case(int which, uint64_t seed, float end) {
   sentences = b.lm ? 1 : SOURCES;
   memset(&s, 0, sizeof s);
   s.b = &b;
+  given_unknown = (int)(seed % 2);
   for (i = 0; i < 4; i++) {
     float alpha = alphas[(seed + (uint64_t)i) % 3];
     syn_decoder *d;
@@ -271,6 +275,7 @@ static void beam_case(int which, uint64_t seed, float end) {
     }
     syn_decoder_free(d);
   }
+  given_unknown = 0;
   bench_free(&b);
 }
 
@@ -301,6 +306,7 @@ static void test_exhaustive(void) {
       s.b = &b;
       s.limit = 4;
       s.alpha = 0.6;
+      given_unknown = seed == 1;
       batch = source(&b, 0, 1);
       brute_force(&s, text, 0, 0, &best, &open_best);
       d = decoder_of(&b, 1, 60, 1, 0.6f, 4);
@@ -309,6 +315,7 @@ static void test_exhaustive(void) {
       CHECK(got && size == best.size && !memcmp(got, best.text, (size_t)size * sizeof *got) &&
                 fabs((double)score - best.score) < 1e-4,
             "network %d seed %d: score %g, the best of all is %g", which, seed, (double)score, best.score);
+      given_unknown = 0;
       syn_decoder_free(d);
       bench_free(&b);
     }
@@ -341,6 +348,7 @@ static void test_greedy(void) {
       limit = seed == 3 ? 2 : L;
       if (!bench_make(&b, which, (uint64_t)seed + 30, seed == 2 ? -30.0f : 1.0f)) continue;
       batch = source(&b, 0, b.lm ? 1 : SOURCES);
+      given_unknown = seed / 2;
       d = decoder_of(&b, SOURCES, seed % 2, 1, 0.0f, limit); /* beam 0 and 1 are greedy */
       CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       for (i = 0; d && i < batch.count; i++) {
@@ -350,6 +358,7 @@ static void test_greedy(void) {
         CHECK(text && size == n && !memcmp(text, want, (size_t)n * sizeof *want) && score == 0.0f,
               "network %d seed %d sentence %d: %d tokens, wanted %d", which, seed, i, size, n);
       }
+      given_unknown = 0;
       syn_decoder_free(d);
       bench_free(&b);
     }
@@ -449,6 +458,7 @@ static void first_tokens(bench *b, const syn_decode_config *given, int *count) {
   memset(count, 0, V * sizeof *count);
   k.sentences = COUNT;
   k.max_len = 1;
+  k.unknown = given_unknown;
   memset(&batch, 0, sizeof batch);
   batch.count = COUNT;
   for (i = 0; i < COUNT; i++) tgt[i] = SYN_BEGIN;
@@ -483,7 +493,7 @@ static void counts_check(const char *what, const int *count, const double *p) {
 static void probabilities(const double *logp, double temperature, int k, double top, double *p) {
   int order[V], n = 0, i, j;
   double sum = 0, reached = 0;
-  for (i = 0; i < V; i++) p[i] = i == SYN_PAD || i == SYN_BEGIN ? 0 : exp(logp[i] / temperature);
+  for (i = 0; i < V; i++) p[i] = may_follow(0, NULL, 0, i) ? exp(logp[i] / temperature) : 0;
   for (i = 0; i < V; i++) sum += p[i];
   for (i = 0; i < V; i++) p[i] /= sum;
   for (i = 0; i < V; i++) {
@@ -507,6 +517,12 @@ static void test_sampling(void) {
   next_of(&b, 0, NULL, 0, logp);
   memset(&k, 0, sizeof k);
   k.temperature = 1.0f;
+  given_unknown = 1;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 1, 0, 0, p);
+  counts_check("unknown", count, p);
+  CHECK(count[SYN_UNKNOWN] > TIMES / 100, "unknown %d times", count[SYN_UNKNOWN]);
+  given_unknown = 0;
   first_tokens(&b, &k, count);
   probabilities(logp, 1, 0, 0, p);
   counts_check("temperature 1", count, p);
@@ -627,9 +643,9 @@ static void excluded_case(int which, const unsigned char *allowed, const int *ba
   if (batch.src) batch.src = (const int *)guarded(batch.src, sizeof sources);
   batch.tgt = (const int *)guarded(tgt, (size_t)count * 2 * sizeof *tgt);
   if (allowed) allowed = (const unsigned char *)guarded(allowed, (size_t)count * V);
+  given_allowed = allowed, given_banned = banned, given_unknown = which % 2;
   greedy = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
   beam = decoder_of(&b, SOURCES, 3, 2, 0.0f, L);
-  given_allowed = allowed, given_banned = banned;
   syn_decoder_set_allowed(greedy, allowed), syn_decoder_set_allowed(beam, allowed);
   syn_decoder_set_banned(greedy, banned), syn_decoder_set_banned(beam, banned);
   CHECK(greedy && syn_decoder_run(greedy, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
@@ -647,7 +663,7 @@ static void excluded_case(int which, const unsigned char *allowed, const int *ba
     reference_beam(&s, &a);
     compare(&s, &a, beam, i);
   }
-  given_allowed = NULL, given_banned = NULL;
+  given_allowed = NULL, given_banned = NULL, given_unknown = 0;
   syn_decoder_free(greedy);
   syn_decoder_free(beam);
   bench_free(&b);
@@ -713,13 +729,16 @@ static void test_sampled_list(void) {
   for (i = 0; i < COUNT; i++) allowed[i * V + 1] = allowed[i * V + 5] = 1;
   next_of(&b, 0, NULL, 0, logp);
   logp[4] = -1e9;
-  probabilities(logp, 2, 0, 0, p);
   memset(&k, 0, sizeof k);
   k.temperature = 2.0f;
   first_allowed = allowed;
-  first_tokens(&b, &k, count);
+  for (given_unknown = 1; given_unknown >= 0; given_unknown--) { /* the list alone allows no unknown */
+    probabilities(logp, 2, 0, 0, p);
+    first_tokens(&b, &k, count);
+    counts_check("a list", count, p);
+  }
+  given_unknown = 0;
   first_allowed = NULL;
-  counts_check("a list", count, p);
   bench_free(&b);
 }
 
@@ -1188,16 +1207,74 @@ static void test_configs(bench *b) {
   BAD(top_k, -1, "top_k -1");
   BAD(top_p, 1.5f, "top_p 1.5");
   BAD(top_p, -0.5f, "top_p -0.5");
-  BAD(alpha, NAN, "alpha");
+  BAD(top_p, NAN, "nan (0 to 1)");
+  BAD(top_p, 1.0000001f, "top_p 1");
+  BAD(temperature, INFINITY, "temperature inf");
+  BAD(alpha, NAN, "nan: the length penalty");
+  BAD(alpha, INFINITY, "alpha inf");
+  BAD(alpha, 1e30f, "the length penalty of 5 tokens");
+  BAD(unknown, 2, "unknown 2");
+  BAD(unknown, -1, "unknown -1");
 #undef BAD
   k = none;
   k.temperature = 1.0f;
   k.beam = 2;
-  bad_decoder(b, k, "beam 2");
+  bad_decoder(b, k, "temperature 1 with beam 2");
   k = none;
   k.sentences = 65536;
   k.source_len = 1 << 20;
   bad_decoder(b, k, "source_len 1048576");
+}
+
+/* Values at the ends of their ranges: what comes out is what the nearest ordinary value gives. */
+static void test_ends(void) {
+  typedef struct {
+    float temperature, top_p, alpha;
+    int top_k, beam, max_len, prefill;
+  } ends;
+  static const ends same[][2] = {{{1e-45f, 0, 0, 0, 1, 0, 0}, {0, 0, 0, 0, 1, 0, 0}},
+                                 {{1e-30f, 1, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 1, 0, 0}},
+                                 {{1, 1e-45f, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 1, 0, 0}},
+                                 {{1e30f, FLT_MIN, 0, 0, 0, 0, 0}, {1e30f, 0, 0, 1, 0, 0, 0}},
+                                 {{FLT_MAX, 0, 0, 0, 0, 0, 0}, {1e10f, 0, 0, 0, 0, 0, 0}},
+                                 {{1, 0, 0, V, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}},
+                                 {{1, 0, 0, V + 1, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}},
+                                 {{1, 1, 0, INT_MAX, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}},
+                                 {{1, 0.99999994f, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}},
+                                 {{0, 0, 1e-45f, 0, 3, 0, 0}, {0, 0, -1, 0, 3, 0, 0}},
+                                 {{0, 0, -FLT_MAX, 0, 3, 0, 0}, {0, 0, -1, 0, 3, 0, 0}},
+                                 {{0, 0, 0, 0, 1024, 0, 0}, {0, 0, 0, 0, 1023, 0, 0}},
+                                 {{0, 0, 100, 0, 3, 2, 0}, {0, 0, 90, 0, 3, 2, 0}},
+                                 {{0, 0, 0, 0, 1, 1, 0}, {0, 0, 1e30f, 0, 1, 1, 0}},
+                                 {{0, 0, 0, 0, 4, 1, 0}, {0, 0, FLT_MAX, 0, 4, 1, 0}},
+                                 {{0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 65536}}};
+  bench b;
+  size_t i;
+  int which, k, sentence, n, m;
+  for (which = 0; which < 2; which++) {
+    if (!bench_make(&b, which, 33, -1.0f)) continue;
+    for (i = 0; i < sizeof same / sizeof *same; i++) {
+      syn_batch batch = source(&b, 0, b.lm ? 1 : SOURCES);
+      syn_decoder *d[2];
+      for (k = 0; k < 2; k++) {
+        const ends *e = &same[i][k];
+        syn_decode_config how;
+        memset(&how, 0, sizeof how);
+        how.sentences = SOURCES, how.seed = 3;
+        how.temperature = e->temperature, how.top_p = e->top_p, how.alpha = e->alpha;
+        how.top_k = e->top_k, how.beam = e->beam, how.max_len = e->max_len, how.prefill = e->prefill;
+        d[k] = syn_decoder_new(&b.c, b.m, &how);
+        CHECK(d[k] && !syn_decoder_run(d[k], &batch, NULL, NULL), "case %d: %s", (int)i, b.c.message);
+      }
+      for (sentence = 0; d[0] && d[1] && sentence < batch.count; sentence++) {
+        const int *x = syn_decoder_output(d[0], sentence, 0, &n, NULL), *y = syn_decoder_output(d[1], sentence, 0, &m, NULL);
+        CHECK(x && y && n == m && !memcmp(x, y, (size_t)n * sizeof *x), "case %d, sentence %d: %d tokens, wanted %d", (int)i,
+              sentence, n, m);
+      }
+      syn_decoder_free(d[0]), syn_decoder_free(d[1]);
+    }
+    bench_free(&b);
+  }
 }
 
 static void bad_batch(bench *b, syn_decoder *d, const syn_batch *batch, const char *word) {
@@ -1387,7 +1464,7 @@ static void large_greedy(const char *isa, int kind) {
   syn_batch batch;
   syn_decoder *d;
   const syn_param *w, *bias;
-  int sentence, size, i, t, best;
+  int sentence, size, i, t, best, unknown = 0;
   size_t n;
   if (!large_make(&b, 1701, "repeat(2, res_nd(syn_att(V))) -> norm", isa, -30.0f)) return;
   w = syn_model_find(b.m, "out.w"), bias = syn_model_find(b.m, "out.b");
@@ -1398,7 +1475,8 @@ static void large_greedy(const char *isa, int kind) {
   for (n = 0; kind == 2 && n < w->size; n++) w->x[n] *= 1e-4f; /* all nearly alike */
   if (kind == 3) w->x[900] = 1e20f;
   if (kind == 4) bias->x[9] = NAN;
-  if (kind == 5) bias->x[0] = bias->x[2] = 1000.0f; /* never chosen */
+  if (kind == 5) bias->x[0] = bias->x[1] = bias->x[2] = 1000.0f; /* never chosen */
+  if (kind == 7) bias->x[1] = 12.0f; /* chosen where it is asked for */
   if (kind == 6) { /* the first of a block, another just below it, all others far below */
     memcpy(w->x + 700 * 64, w->x + 640 * 64, 64 * sizeof(float));
     bias->x[640] = 50.0f, bias->x[700] = 49.999f;
@@ -1406,6 +1484,7 @@ static void large_greedy(const char *isa, int kind) {
   memset(&k, 0, sizeof k);
   memset(&batch, 0, sizeof batch);
   k.sentences = 4;
+  k.unknown = kind == 7;
   batch.count = kind == 0 ? 4 : 3, batch.tgt = begins, batch.tgt_width = 2;
   d = syn_decoder_new(&b.c, b.m, &k);
   CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
@@ -1415,12 +1494,14 @@ static void large_greedy(const char *isa, int kind) {
     CHECK(z && size == LONG, "%d tokens", size);
     for (t = 1; z && t < size; t++) {
       const float *row = z + t * b.v;
-      for (best = SYN_UNKNOWN, i = best; i < b.v; i++)
+      for (best = kind == 7 ? SYN_UNKNOWN : SYN_END, i = best; i < b.v; i++)
         if (i != SYN_BEGIN && row[i] > row[best]) best = i;
+      unknown += best == SYN_UNKNOWN;
       CHECK(text[t] == best, "case %d sentence %d place %d: %d (%g), wanted %d (%g)", kind, sentence, t, text[t],
             (double)row[text[t]], best, (double)row[best]);
     }
   }
+  CHECK(kind != 7 || unknown > 3, "unknown %d times", unknown);
   syn_decoder_free(d);
   large_free(&b);
 }
@@ -1429,12 +1510,12 @@ static void test_large(void) {
   int i;
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", -30.0f);
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", 1.5f); /* one leaves after 5 tokens, one after 28 */
-  for (i = 0; i < 7; i++) large_greedy(NULL, i);
+  for (i = 0; i < 8; i++) large_greedy(NULL, i);
   large_greedy("scalar", 0);
   if (CHECK_QUICK) return;
   long_beam("rel_pos -> res_nd(syn_att(R+V, c=5)) -> res_nd(syn_att(V)) -> norm", -30.0f);
   long_beam("res_nd(syn_att(D, heads=3, c=16)) -> res_nd(syn_att(CRC+V, softmax=1)) -> norm", -30.0f);
-  for (i = 1; i < 7; i++) large_greedy("scalar", i);
+  for (i = 1; i < 8; i++) large_greedy("scalar", i);
 }
 
 /* -- type i8: the same bits on every ISA, for every number of threads, alone or in a batch -- */
@@ -1592,6 +1673,7 @@ int main(void) {
   test_cancel();
   test_text();
   test_callback();
+  test_ends();
   test_limits();
   return CHECK_END("decode");
 }

@@ -77,10 +77,10 @@ user=
 if $user true 2>err && ! $user touch fixed/x 2>err && chmod 777 . && $user "$SYN" help >out 2>err; then
   $user "$SYN" train $net --steps 6 -o fixed/m >out 2>err
   is 'a read-only folder: status' 1 $?
-  is 'a read-only folder' 'syn: cannot write fixed/m.tmp: Permission denied' "$(cat err)"
+  is 'a read-only folder' 'syn: fixed/m: cannot create a file beside it: Permission denied' "$(cat err)"
   $user "$SYN" train $net --steps 6 -o m --checkpoint fixed/c --resume >out 2>err
   is 'a read-only checkpoint: status' 1 $?
-  is 'a read-only checkpoint' 'syn: cannot write fixed/c.tmp: Permission denied' "$(cat err)"
+  is 'a read-only checkpoint' 'syn: fixed/c: cannot create a file beside it: Permission denied' "$(cat err)"
   same 'a read-only folder: its model' fixed/m old
   same 'a read-only folder: its checkpoint' fixed/c c2
   is 'a read-only folder: its files' 'c m' "$(echo $(ls fixed))"
@@ -102,7 +102,7 @@ same 'embed: a layer that has no instructions: the file stays' net.h whole.h
 limited() { (trap '' XFSZ; ulimit -f 1; "$SYN" "$@" 2>err); } # files of one block at most
 limited embed -m final -o net.h --layout file
 is 'embed: a file too large: status' 1 $?
-has 'embed: a file too large' 'syn: cannot write net.h: *' "$(cat err)"
+has 'embed: a file too large' 'syn: net.h: cannot write: *' "$(cat err)"
 same 'embed: a file too large: the file stays' net.h whole.h
 limited trace -m final -o net.html
 is 'trace: a file too large: status' 1 $?
@@ -114,7 +114,7 @@ if [ -c /dev/full ]; then
 fi
 
 # -- what a killed run leaves behind; a damaged checkpoint --
-cp c2 c && echo half >c.tmp && echo half >m.tmp
+cp c2 c && echo half >syn-0123456789abcdef.tmp && echo half >m.tmp
 train --steps 6 -o m --checkpoint c --resume 2>err
 is 'half a file of a killed run: status' 0 $?
 same 'half a file of a killed run: the model' m final

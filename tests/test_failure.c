@@ -13,6 +13,7 @@ static size_t arena_chunk(void);
 
 #include "check.h"
 #include "heap.h"
+#include "left.h"
 #include "sink.h"
 
 static size_t chunk = 64 * SYN__ALIGN; /* 16: each object of a graph is an allocation of its own */
@@ -183,11 +184,9 @@ static int of_sink(const world *w, syn_status status, uint64_t *hash) {
 }
 /* A file that is written is whole, or it is what it was. */
 static int of_file(const char *path, uint64_t before, syn_status status, uint64_t *hash) {
-  char temporary[100];
-  sprintf(temporary, "%s.tmp", path);
   *hash = hash_file(path);
   CHECK(!status || *hash == before, "%s is not what it was", path);
-  CHECK(!hash_file(temporary), "%s is left", temporary);
+  CHECK(!left_files(), "%s: a temporary file is left", path);
   return status == SYN_OK;
 }
 

@@ -6,6 +6,7 @@
 #define _XOPEN_SOURCE 700    /* setrlimit, opendir */
 #define _FILE_OFFSET_BITS 64 /* else a 32-bit readdir stumbles over long inode numbers */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,7 +19,11 @@
 #include "../synthesizer.h"
 
 #include "check.h"
+#ifdef POSIX
+#include "guard.h"
+#endif
 #include "heap.h"
+#include "left.h"
 
 #define SCRATCH "test_file_scratch.safetensors"
 
@@ -184,7 +189,7 @@ static void test_round(const content *t, store *b) {
   remove(SCRATCH);
   CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
   CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "again: %s", c.message);
-  CHECK(!exists(SCRATCH ".tmp"), "the temporary file is left");
+  CHECK(exists(SCRATCH) && !left_files(), "the temporary file is left");
   f = syn_file_load(&c, SCRATCH);
   CHECK(f != NULL, "%s", c.message);
   if (f) check_same(f, t, "open");
@@ -369,7 +374,7 @@ static const hostile broken[] = {
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "two times \"__metadata__\""},
     {"{\"__metadata__\":{\"k\":\"\xFF\"}}", 0, "invalid UTF-8"},
     {"{'a':1}", 0, "expected a string, found '''"},
-    {"{\"bad\\u0007\\nname\":1}", 0, "tensor \"bad??name\""},
+    {"{\"bad\\u0007\\nname\":1}", 0, "tensor \"bad\\x07\\x0aname\""},
     {"{\v}", 0, "expected a string, found byte 0x0B"}};
 
 static int has_words(const char *message, const char *words) {
@@ -505,7 +510,7 @@ static void test_memory(const content *t, const store *whole) {
     context_on(&c, &h, n);
     if (!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES)) break;
     CHECK(c.status == SYN_E_MEMORY && h.blocks == 0, "write, allocation %ld: %s", n, c.message);
-    CHECK(!exists(SCRATCH ".tmp"), "write, allocation %ld: temporary file", n);
+    CHECK(!left_files(), "write, allocation %ld: temporary file", n);
   }
   CHECK(n > 2 && n < 100, "write: %ld", n);
 }
@@ -595,15 +600,13 @@ static void cannot_open(const char *path, syn_status status, const char *words) 
 }
 
 static void cannot_write(const content *t, const char *path, const char *words) {
-  char temporary[200];
   syn_context c;
   heap h;
   context_on(&c, &h, 0);
-  sprintf(temporary, "%.150s.tmp", path);
   CHECK(syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE, "written: %s",
         path);
   CHECK(strstr(c.message, path) && strstr(c.message, words), "wanted %s, got %s", words, c.message);
-  CHECK(!exists(temporary) && h.blocks == 0, "%s is left", temporary);
+  CHECK(!left_files() && h.blocks == 0, "%s: something is left", path);
 }
 
 /* The scratch file must still be what was written first. */
@@ -646,7 +649,7 @@ static void test_files(const content *t, const store *whole) {
   if (f) fwrite(whole->at, 1, whole->size - 1, f), fclose(f);
   cannot_open("test_file_short", SYN_E_FORMAT, "in 231 bytes of data");
   remove("test_file_short");
-  cannot_write(t, "no_such_folder/x.safetensors", "cannot create: No such file");
+  cannot_write(t, "no_such_folder/x.safetensors", "cannot create a file beside it: No such file");
   CHECK(!syn__file_text_ok(NULL), "null text");
   check_untouched(whole, "nothing happened");
   test_utf8_path(t);
@@ -692,7 +695,7 @@ static void test_full(const content *t, const store *whole) {
       setrlimit(RLIMIT_FSIZE, &old); /* before anything is printed */
       CHECK(!wrong && h.blocks == 0, "a disk of %lu bytes: %s", (unsigned long)n, c.message);
     }
-    CHECK(!exists(SCRATCH ".tmp"), "a disk of %lu bytes: temporary file left", (unsigned long)n);
+    CHECK(!left_files(), "a disk of %lu bytes: temporary file left", (unsigned long)n);
     check_untouched(whole, "a full disk");
   }
   signal(SIGXFSZ, SIG_DFL);
@@ -701,6 +704,219 @@ static void test_full(const content *t, const store *whole) {
   printf("skipped: a full disk needs setrlimit\n");
 #endif
 }
+
+/* -- what messages show of names -- */
+
+/* The message about a file that is not there, without what the system says. */
+static void name_shown(const char *path, const char *wanted) {
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  CHECK(!syn_file_load(&c, path), "there is a file");
+  CHECK(!strncmp(c.message, wanted, strlen(wanted)), "wanted %s, got %s", wanted, c.message);
+  CHECK(!*syn__utf8_invalid(c.message), "not UTF-8: %s", c.message);
+}
+
+static void test_messages(void) {
+  char name[500];
+  syn_context c;
+  heap h;
+  size_t i, k;
+  name_shown("a\x1b[2J\n\tb\x7f", "a\\x1b[2J\\x0a\\x09b\\x7f: cannot open");
+  name_shown("\xC2\x85\xC2\x9B" "31m\xC2\xA0\xC3\xA9", "\\u0085\\u009b31m\xC2\xA0\xC3\xA9: ");
+  name_shown("\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x8F\xD8\x9C\xE2\x80\xA8\xE2\x80\x8D",
+             "\\u202e\\u2066\\u200f\\u061c\\u2028\xE2\x80\x8D: ");
+  name_shown("\x9B" "31m \xE9t\xC3", "\\x9b31m \\xe9t\\xc3: "); /* not UTF-8 */
+  for (i = 140; i < 160; i++) { /* the end of a long path begins with a whole character */
+    for (k = 0; k < i; k++) name[k] = "\xE6\x97\xA5"[k % 3];
+    memcpy(name + i - i % 3, "x", 2);
+    name_shown(name, "\xE6\x97\xA5");
+  }
+  for (i = 300; i < 420; i++) { /* a message that does not fit */
+    char out[400];
+    for (k = 0; k + 3 <= i; k += 3) memcpy(name + k, k % 2 ? "\xE6\x97\xA5" : "\xE2\x80\xAE", 3);
+    memcpy(name + k, "end", 4);
+    syn__show(out, sizeof out, name, strlen(name));
+    CHECK(strlen(out) < sizeof out && !*syn__utf8_invalid(out), "%lu: %s", (unsigned long)i, out);
+    CHECK(!strcmp(out + strlen(out) - 3, "..."), "%lu: %s", (unsigned long)i, out);
+  }
+  memset(name, 'a', sizeof name);
+  name[399] = 0;
+  context_on(&c, &h, 0);
+  syn__fail(&c, SYN_E_VALUE, "%s", name);
+  CHECK(!strcmp(c.message, name), "a message that just fits: %s", c.message);
+  name[399] = 'a', name[400] = 0;
+  syn_context_clear(&c);
+  syn__fail(&c, SYN_E_VALUE, "%s", name);
+  CHECK(strlen(c.message) == 399 && !strcmp(c.message + 396, "..."), "one more: %s", c.message);
+}
+
+/* -- names that lead elsewhere, modes -- */
+
+#ifdef POSIX
+static void put_text(const char *path, const char *text) {
+  FILE *f = fopen(path, "wb");
+  if (f) fputs(text, f), fclose(f);
+}
+static int has_text(const char *path, const char *text) {
+  char got[100] = "";
+  FILE *f = fopen(path, "rb");
+  if (f) got[fread(got, 1, sizeof got - 1, f)] = 0, fclose(f);
+  return !strcmp(got, text);
+}
+/* A link of our own in a folder for everybody is followed, one of another user is not by Linux. */
+static int make_link(const char *to, const char *path) {
+  remove(path);
+  return symlink(to, path) == 0;
+}
+static unsigned mode_of(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 ? (unsigned)info.st_mode & 07777 : 0;
+}
+static int is_link(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
+/* Files of the name that the library once wrote to are not touched: a link, a file, a pipe. */
+static void test_beside(const content *t) {
+  static const char path[] = "beside.safetensors", old[] = "beside.safetensors.tmp";
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  put_text("victim", "mine");
+  CHECK(make_link("victim", old), "no link");
+  CHECK(!syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(has_text("victim", "mine") && is_link(old), "what the link leads to was written");
+  remove(old);
+  put_text(old, "mine, too");
+  CHECK(!syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(has_text(old, "mine, too"), "a file was overwritten");
+  remove(old);
+  mkfifo(old, 0600);
+  alarm(10); /* a writer would wait for a reader */
+  CHECK(!syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  alarm(0);
+  remove(old);
+  remove(path);
+  remove("victim");
+  CHECK(!left_files(), "a temporary file is left");
+}
+
+/* A path that is a link stays one; the file behind it is replaced. */
+static void test_links(const content *t, const store *whole) {
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  mkdir("behind", 0777);
+  put_text("behind/file", "old");
+  CHECK(make_link("file", "behind/second") && make_link("behind/second", SCRATCH), "no link");
+  CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(is_link(SCRATCH) && is_link("behind/second"), "a link was replaced");
+  check_untouched(whole, "through two links");
+  remove("behind/file");
+  CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(is_link(SCRATCH) && exists("behind/file"), "a link to a file that is not there yet");
+  cannot_write(t, "behind/file/below", "Not a directory");
+  make_link(SCRATCH, SCRATCH);
+  cannot_write(t, SCRATCH, "cannot reach the file: ");
+  CHECK(is_link(SCRATCH), "a link to itself was replaced");
+  remove(SCRATCH);
+  remove("behind/second");
+  remove("behind/file");
+  CHECK(rmdir("behind") == 0, "a file is left in the folder of the target");
+}
+
+/* A new file has the mode of any new file, an old one keeps its own. */
+static void test_modes(const content *t) {
+  static const mode_t modes[] = {0600, 0640, 0604, 0666, 0755, 0400};
+  mode_t mask = umask(027);
+  syn_context c;
+  heap h;
+  size_t i;
+  context_on(&c, &h, 0);
+  remove(SCRATCH);
+  CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(mode_of(SCRATCH) == 0640, "a new file: %o", mode_of(SCRATCH));
+  for (i = 0; i < SYN__COUNT(modes); i++) {
+    chmod(SCRATCH, modes[i]);
+    CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+    CHECK(mode_of(SCRATCH) == modes[i], "mode %o became %o", modes[i], mode_of(SCRATCH));
+  }
+  umask(mask);
+  chmod(SCRATCH, 0600);
+}
+
+/* -- a file that another process writes while it is read -- */
+
+/* An allocator whose blocks end where no memory may be read. At call number `at` it overwrites
+   bytes of the file. */
+typedef struct changing {
+  long calls, at;
+  const char *path;
+  const unsigned char *bytes;
+  size_t size;
+} changing;
+
+static void *changing_alloc(void *user, size_t bytes) {
+  changing *h = (changing *)user;
+  static char blanks[1 << 18]; /* JSON goes on through what the library rounds sizes up by */
+  if (++h->calls == h->at) {
+    int file = open(h->path, O_WRONLY);
+    CHECK(file >= 0 && write(file, h->bytes, h->size) == (ssize_t)h->size, "cannot write");
+    close(file);
+  }
+  memset(blanks, ' ', sizeof blanks);
+  return bytes > sizeof blanks ? NULL : guarded(blanks, bytes);
+}
+static void changing_release(void *user, void *at) { (void)user, (void)at; }
+
+/* At every allocation the beginning of the file becomes another one: a longer header, header bytes
+   that are no JSON, both. Loading succeeds or is refused, and reads nothing behind its blocks. */
+static void test_changing(void) {
+  static const char path[] = "changing.safetensors";
+  syn_config k = {0};
+  syn_context c;
+  heap h;
+  syn_model *m;
+  unsigned char head[3][1400]; /* more than the header */
+  size_t n;
+  int way, load;
+  long at;
+  context_on(&c, &h, 0);
+  k.task = "classify";
+  k.encoder = "linear -> norm";
+  k.d_model = 32; /* the file is longer than what stdio keeps of it */
+  k.src_vocab = 90;
+  k.classes = 3;
+  m = syn_model_new(&c, &k);
+  CHECK(m != NULL, "%s", c.message);
+  memset(head, ' ', sizeof head);
+  for (load = 0; load < 2; load++)
+    for (way = 0; way < 3; way++)
+      for (at = 1; at < 60; at++) {
+        changing w = {0, at, path, head[way], sizeof head[way]};
+        syn_options o = {0};
+        syn_context own;
+        FILE *f;
+        if (syn_model_save(&c, m, path)) break;
+        f = fopen(path, "rb");
+        n = f ? fread(head[way], 1, 8, f) : 0;
+        if (way == 0 && f) n += fread(head[0] + 8, 1, sizeof head[0] - 8, f);
+        if (f) fclose(f);
+        if (way != 1) head[way][1] = (unsigned char)(head[way][1] + 1); /* 256 bytes more */
+        o.alloc = changing_alloc;
+        o.release = changing_release;
+        o.user = &w;
+        syn_context_init(&own, &o);
+        syn_model_free(load ? syn_model_load(&own, path) : syn_model_load_packed(&own, path));
+        if (w.calls < at) break;
+      }
+  CHECK(at > 5, "%ld allocations", at);
+  syn_model_free(m);
+  remove(path);
+}
+#endif
 
 /* -- numbers -- */
 
@@ -1061,6 +1277,13 @@ int main(void) {
   test_sink(&t, &whole);
   test_files(&t, &whole);
   test_full(&t, &whole);
+  test_messages();
+#ifdef POSIX
+  test_beside(&t);
+  test_links(&t, &whole);
+  test_modes(&t);
+  test_changing();
+#endif
   test_halves();
   test_swap();
   test_many();

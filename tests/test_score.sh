@@ -6,13 +6,14 @@
 . "$(dirname "$0")/checks.sh"
 need_syn
 
-# score NAME VALUE HYP REF OPTION...: HYP and REF are printf formats, VALUE the lines without names
+# score NAME VALUE HYP REF OPTION...: HYP and REF are printf formats, VALUE the lines without names;
+# what stderr says is in the file notes
 score() {
   name=$1 wanted=$2
   printf -- "$3" >h
   printf -- "$4" >r
   shift 4
-  is "$name" "$wanted" "$("$SYN" score "$@" h r 2>&1 | sed 's/^[^ ]* //' | tr '\n' ' ' | sed 's/ $//')"
+  is "$name" "$wanted" "$("$SYN" score "$@" h r 2>notes | sed 's/^[^ ]* //' | tr '\n' ' ' | sed 's/ $//')"
 }
 # refused NAME STATUS PATTERN ARGUMENT...: that exit status, nothing on stdout, one line on stderr
 refused() {
@@ -45,21 +46,25 @@ score 'bleu without a match' 0.00 'a b c d\n' 'e f g h\n' $b
 score 'bleu, empty line' 36.79 'a b c d\n\n' 'a b c d\ne f g h\n' $b
 score 'bleu, all empty' 0.00 '\n\n' 'a b c d\ne f g h\n' $b
 # lengths 4 and 6 are equally near 5, the shorter counts: no penalty
-score 'bleu, nearest length' 100.00 'a b c d e\n' 'a b c d e f|a b c d\n' $b
+score 'bleu, nearest length' 100.00 'a b c d e\n' 'a b c d e f\ta b c d\n' $b
 # clipping takes the largest count of one reference: "a" twice, though three in sum; p1 = 4/5, p2 = 4/4,
 # p3 = 2/3 (a b c is in none), p4 = 1/(2 2); (2/15)^(1/4) = 0.60428
-score 'bleu, two references' 60.43 'a a b c a\n' 'a a b x y|b c a z z\n' $b
+score 'bleu, two references' 60.43 'a a b c a\n' 'a a b x y\tb c a z z\n' $b
 score 'bleu, cased' 0.00 'THE CAT SAT \303\211T\303\211\n' 'the cat sat \303\251t\303\251\n' $b
 score 'bleu, lowercase' 100.00 'THE CAT SAT \303\211T\303\211\n' 'the cat sat \303\251t\303\251\n' \
   $b --lowercase
 # an empty alternative is none; of two empty ones one is left
-score 'bleu, an empty alternative' 100.00 'a b c d\n' '|a b c d\n' $b
-score 'bleu, only empty alternatives' 0.00 'a b c d\n' '|\n' $b
-score 'bleu, literal' 100.00 'a | b c\n' 'a | b c\n' $b --literal
+score 'bleu, an empty alternative' 100.00 'a b c d\n' '\ta b c d\n' $b
+score 'bleu, only empty alternatives' 0.00 'a b c d\n' '\t\n' $b
+score 'bleu, | is text' 100.00 'a | b c\n' 'a | b c\n' $b
+score 'bleu, half of a text with |' 13.53 'a b c d\n' 'a b c d | e f g h i j k\n' $b
+score 'bleu, | asked for' 100.00 'a b c d\n' 'x y z | a b c d | e\n' $b --alternatives '|'
+score 'bleu, a longer mark' 100.00 'a b c d\n' 'x y z /// a b c d\n' $b --alternatives ///
+score 'bleu, TAB beside a mark' 100.00 'a b c d\n' 'x y z\ta b c d /// e\n' $b --alternatives ///
 # published: README of sacrebleu (BLEU 48.53, chrF2 59.73) and its tests (49.1919566 without tokenizer)
 hyp="The dog bit the man.\nIt wasn't surprising.\nThe man had just bitten him.\n"
-ref='The dog bit the man.|The dog had bit the man.\nIt was not unexpected.|No one was surprised.\n'
-ref=$ref'The man bit him first.|The man had bitten the dog.\n'
+ref='The dog bit the man.\tThe dog had bit the man.\nIt was not unexpected.\tNo one was surprised.\n'
+ref=$ref'The man bit him first.\tThe man had bitten the dog.\n'
 score 'published' '48.53 59.73' "$hyp" "$ref" --metric bleu,chrf
 score 'published, none' 49.19 "$hyp" "$ref" $b
 
@@ -122,19 +127,19 @@ score 'chrf, published corpus' 84.64 'The relationship between cats and dogs is 
 a good bookshop is just a genteel black hole that knows how to read.\n' \
   'The relationship between dogs and cats is not exactly friendly.
 A good bookshop is just a genteel Black Hole that knows how to read.\n' $c
-score 'chrf, best reference' 100.00 'ab\n' 'xy|ab\n' $c
+score 'chrf, best reference' 100.00 'ab\n' 'xy\tab\n' $c
 
 # -- wer, per, exact, accuracy --
 w='--metric wer,per,exact,accuracy'
 # right: lines 1 and 4; edits 0 1 2 0 over the lengths 3 3 2 3 of the nearest: 3/11
-score 'alternatives' '50.00 27.27 50.00 50.00' 'K AE T\nD AO G Z\n\nF IH SH\n' \
-  'K AE T|K AA T\nD AO G|D AA G Z S\nB IY\nF IY CH | F IH SH\n' $w
+score 'alternatives' '27.27 27.27 50.00 50.00' 'K AE T\nD AO G Z\n\nF IH SH\n' \
+  'K AE T|K AA T\nD AO G|D AA G Z S\nB IY\nF IY CH | F IH SH\n' $w --alternatives '|'
 score 'alternatives in columns' '0.00 0.00 100.00 100.00' 'A B\n' 'A C\tA B\n' $w
-score 'per, first of equally near' 50.00 'A\n' 'A B|B\n' --metric per
+score 'half an answer' '33.33 33.33 50.00 50.00' 'A B\nC\n' 'A B\nC|D\n' $w
+score 'wer, first of equally near' 50.00 'A\n' 'A B\tB\n' --metric wer
 # kitten, sitting: two replaced, one added, of seven
-score 'per, edits' 42.86 'k i t t e n\n' 's i t t i n g\n' --metric per
-score 'per above 100' 300.00 'a b c\n' 'd\n' --metric per
-score 'per, | as text' '100.00 100.00' 'A\n' 'A|B\n' --metric wer,per --literal
+score 'wer, edits' 42.86 'k i t t e n\n' 's i t t i n g\n' --metric wer
+score 'wer above 100' 300.00 'a b c\n' 'd\n' --metric wer
 score 'exact, white space' 100.00 ' a  b\t\n' 'a b\n' --metric exact
 score 'exact, case' '0.00' 'Yes\n' 'yes\n' --metric exact
 score 'exact, lowercase' '100.00' '\320\224\320\220\n' '\320\264\320\260\n' --metric exact --lowercase
@@ -176,7 +181,7 @@ score 'rougeLsum, an empty mark' 40.00 'c d<q>a b\n' 'a b<q>c d\n' $s --sentence
 # a word of the output counts once: the union has a and a, the output one a; 1 of 1 and 2
 score 'rougeLsum, used up' 66.67 'a\n' 'a<q>a\n' $s
 score 'rougeLsum, empty' '0.00' '<q>\n' 'a b\n' $s
-score 'rougeLsum, best reference' 100.00 'a<q>b\n' 'c|b<q>a\n' $s
+score 'rougeLsum, best reference' 100.00 'a<q>b\n' 'c\tb<q>a\n' $s
 
 # -- cider --
 d='--metric cider'
@@ -191,10 +196,10 @@ score 'cider clips' 39.41 'a a a\nz\n' 'a\nb\n' $d
 # e^(-36/72) = 0.60653; 1000/4/2 0.37796 0.60653
 score 'cider, length' 28.66 'a\nz\n' 'a b c d e f g\nh\n' $d
 # the mean over the references: 1 and 0; four orders, but a text of one word has one
-score 'cider, two references' 62.50 'a\nz\n' 'a|c\nb\n' $d
+score 'cider, two references' 62.50 'a\nz\n' 'a\tc\nb\n' $d
 # published in the README of aac-metrics (its tokenizer drops the marks): 0.9614
 score 'cider, published' 96.14 'a man is speaking\nrain falls\n' \
-  'a man speaks|someone speaks|a man is speaking while a bird is chirping in the background
+  'a man speaks\tsomeone speaks\ta man is speaking while a bird is chirping in the background
 rain is falling hard on a surface\n' $d
 
 # -- meteor-es --
@@ -221,7 +226,7 @@ score 'meteor-es, exact first' 50.00 'runs running\n' 'run runs\n' $m --tokenize
 score 'meteor-es, nothing' 0.00 'a b\n' 'c d\n' $m
 score 'meteor-es, empty' 0.00 '\n' 'c d\n' $m
 score 'meteor-es, marks stand alone' 98.15 'the cat.\n' 'The cat .\n' $m
-score 'meteor-es, best reference' 93.75 'a b\n' 'c d|a b\n' $m
+score 'meteor-es, best reference' 93.75 'a b\n' 'c d\ta b\n' $m
 # sums over lines: 3 pairs of 4 and 4 words, 2 chunks: P = R = 3/4, 1 - 0.5 (2/3)^3
 score 'meteor-es of a corpus' 63.89 'a b\nc d\n' 'a b\nc e\n' $m
 # the search ends, however often a word comes again
@@ -290,13 +295,131 @@ score 'pearson, constant' 0.00 '1\n1\n' '1\n2\n' --metric pearson
 # five classes, of which one is never given and one never true: F1 2/3 2/3 1 0 0, the mean 7/15;
 # 3 right of 5: (3 5 - (1 2 + 2 1 + 1 1)) / sqrt((25 - 7) (25 - 7)), given 1 2 1 1, true 2 1 1 1
 score 'five classes' '60.00 46.67 55.56' 'a\nb\nb\nc\ne\n' 'a\nb\na\nc\nd\n' --metric accuracy,f1,mcc
-score 'wer of alternatives, empty output' '50.00 50.00' '\nA B\n' 'C|D E\nA B|A\n' --metric wer,exact
+score 'wer of alternatives, empty output' '33.33 50.00' '\nA B\n' 'C\tD E\nA B\tA\n' --metric wer,exact
 # ranks 1 2 3 4 and 1 3 2 4, and what rises at all rises fully
 score 'spearman' 80.00 '1\n2\n3\n4\n' '10\n30\n20\n400\n' --metric spearman
 score 'spearman, a curve' 100.00 '1\n2\n3\n4\n' '1\n8\n27\n64\n' --metric spearman
 # ties: 1.5 1.5 3 4 and 2 2 2 4 (1 ... 3): xy = 3, xx = 4.5, yy = 3
 score 'spearman, ties' 81.65 '1\n1\n2\n3\n' '5\n5\n5\n9\n' --metric spearman
 score 'spearman, constant' 0.00 '1\n1\n' '1\n2\n' --metric spearman
+
+# -- values of the published programs (sacrebleu 2, seqeval 1.2) for lines written here; @ is a TAB --
+cat >hostile <<'END'
+The cat's (new) hat, worth 1,000.50 -- sat | on a mat.
+&quot;Bine&quot; &amp; ȘTEFAN merge în ȚARĂ 7.
+TIẾNG Việt có sáu thanh: ĐẸP!
+Ο ΣΟΦΌΣ, ΟΔΥΣΣΕΎΣ. ΣΑΣ Σ
+ԲԱՐԵՎ Երևան|Գյումրի 12-13
+我喜欢Python3.11和C，“你好”——2019.
+é 😀 one two three four 5.
+
+x
+END
+tr @ '\t' >hostile.ref <<'END'
+The cat (new) sat on a hat | worth 1,000.50 -- a mat.@A cat's hat, worth 1,000.50, sat on the mat.
+"Bine" & Ștefan merge în țară 7.
+Tiếng việt có sáu thanh: đẹp!@tiếng Việt có sáu dấu thanh
+ο σοφός, οδυσσεύς. σας σ
+Բարև Երևան|Գյումրի 12-13@բարեվ երևան|գյումրի 12 - 13@Երևան
+我喜欢Python3.11与C，“您好”—2019.
+one two é 😀 three four 5 .@five
+ @a
+x y z
+END
+published() { # published NAME VALUES OPTION...
+  name=$1 wanted=$2
+  shift 2
+  is "published, $name" "$wanted" \
+    "$("$SYN" score "$@" hostile hostile.ref 2>notes | sed 's/^[^ ]* //' | tr '\n' ' ' | sed 's/ $//')"
+}
+published '13a' 40.20 --metric bleu
+published '13a, lower case' 73.28 --metric bleu --lowercase
+published 'none' 14.35 --metric bleu --tokenize none
+published 'none, lower case' 47.81 --metric bleu --tokenize none --lowercase
+published 'zh' 31.26 --metric bleu --tokenize zh
+published 'zh, lower case' 53.30 --metric bleu --tokenize zh --lowercase
+published 'char' 57.62 --metric bleu --tokenize char
+published 'char, lower case' 80.64 --metric bleu --tokenize char --lowercase
+published 'chrf' '52.30 52.24' --metric chrf,chrf++
+published 'chrf, lower case' '77.99 76.62' --metric chrf,chrf++ --lowercase
+published 'ter' 36.59 --metric ter
+
+# -- ter --
+r='--metric ter'
+score 'ter of the paper' 12.50 'd e f g h a b c\n' 'a b c d e f g h\n' $r
+score 'ter, no match' 100.00 'dddd eeee ffff\n' 'aaaa bbbb cccc\n' $r
+score 'ter, empty' 100.00 '\n' 'a\n' $r
+score 'ter, a long shift, case' 7.69 \
+  'w\303\244hlen Sie " Bild neu berechnen , " um beim \303\204ndern der Bildgr\303\266\303\237e\n' \
+  'um beim \303\244ndern der Bildgr\303\266\303\237e w\303\244hlen Sie " Bild neu berechnen , "\n' $r
+score 'ter, two shifts' 28.57 'a b c d e f g\n' 'c d a b g e f\n' $r
+score 'ter, words again' 80.00 'the the the the the cat the\n' 'the cat the dog the\n' $r
+score 'ter, one alternative is right' 0.00 'A\n' 'a\t\ta b c d e f g h i j\n' $r
+awk 'BEGIN { for (i = 0; i < 60; i++) printf "w%d ", i % 7; print "" }' >h
+awk 'BEGIN { for (i = 0; i < 45; i++) printf "w%d ", (3 * i + 1) % 7; print "" }' >r
+is 'ter, as many shifts as are tried' 'ter 100.00' "$("$SYN" score --metric ter h r)"
+
+# -- entities --
+e='--metric entity_f1,entity_precision,entity_recall'
+score 'entities, BIO, one too long' '50.00 50.00 50.00' 'O O B-MISC I-MISC I-MISC I-MISC O\nB-PER I-PER O\n' \
+  'O O O B-MISC I-MISC I-MISC O\nB-PER I-PER O\n' $e
+score 'entities, IOBES' '66.67 66.67 66.67' 'S-LOC O B-PER E-PER O S-ORG\n' 'S-LOC O B-PER I-PER E-PER S-ORG\n' $e
+score 'entities, IOB1' '66.67 75.00 60.00' 'I-PER I-PER I-PER O B-LOC\nI-LOC I-ORG\n' \
+  'I-PER I-PER B-PER O I-LOC\nI-LOC I-ORG\n' $e
+score 'entities, broken' '84.21 80.00 88.89' \
+  'B-PER E-PER E-PER B-LOC B-ORG S-ORG B-ORG\nS-LOC O B-X-Y I-Y B-a|b\n' \
+  'I-PER E-PER E-PER B-LOC I-ORG S-ORG I-ORG\nE-LOC O B-X-Y I-X-Y B-a|b\n' $e
+score 'entities without types' '57.14 66.67 50.00' 'B I O I\nB I\n' 'B I O B\nS I\n' $e
+is 'entities without types: notes' '' "$(cat notes)"
+score 'entities of no scheme' '50.00 50.00 50.00' 'PER O O X\nX . I-LOC\n' 'PER PER O X\nX . B-LOC\n' $e
+has 'entities of no scheme: said' 'syn: entity_f1: 9 tags are neither O nor *' "$(head -n 1 notes)"
+score 'no entity found' '0.00 0.00 0.00' 'O O\n' 'B-A O\n' $e
+score 'no entity there' '0.00 0.00 0.00' 'B-A O\n' 'O O\n' $e
+# the second line ends early: 1 of 1 and 2
+score 'entities, tags that lack' '66.67 100.00 50.00' 'B-A O\nO\n' 'B-A O\nO B-A\n' $e
+has 'entities, tags that lack: said' 'syn: entity_f1: 1 of 2 lines have not as many tags *' "$(head -n 1 notes)"
+score 'entities, TABs are white space' '100.00 100.00 100.00' 'O\tB-A\n' 'O\tB-A\n' $e
+
+# -- rouge of other languages --
+score 'rouge, no letter counts' '0.00 0.00' '\320\264\320\260\n' '\320\264\320\260\n' --metric rouge1,rougeLsum
+has 'rouge, no letter counts: said' 'syn: rouge1: in 1 of 1 references no letter counts: *unicode*' \
+  "$(head -n 1 notes)"
+# Da, net! against net da: lower case, marks apart; the longest common subsequence is 1 of 2
+score 'rouge, all letters' '100.00 0.00 50.00 50.00' \
+  '\320\224\320\260, \320\275\320\265\321\202!\n' '\320\275\320\265\321\202 \320\264\320\260\n' \
+  --metric rouge1,rouge2,rougeL,rougeLsum --rouge-tokenize unicode
+is 'rouge, all letters: notes' '' "$(cat notes)"
+# a letter and its mark, a vowel sign of Devanagari, a digit of Arabic: no word ends there
+score 'rouge, marks and digits' 100.00 'e\314\201a \340\244\225\340\244\277 \331\241x\n' \
+  'e\314\201a\302\267\340\244\225\340\244\277-\331\241x\n' --metric rouge2 --rouge-tokenize unicode
+
+# -- what a value does not show --
+score 'no four words' 0.00 'a b c\n' 'a b c\n' $b
+is 'no four words: said' 'syn: bleu: no output has four words, so it is 0' "$(cat notes)"
+score 'no words of the reference' '100.00 100.00' 'a\n' '\n' --metric wer,ter
+has 'no words of the reference: said' 'syn: wer: no reference has a word, *' "$(head -n 1 notes)"
+score 'a class nobody named' 0.00 'a\nb\n' 'b\nb\n' --metric f1 --positive d
+is 'a class nobody named: said' 'syn: f1: no label is d, the class of --positive' "$(cat notes)"
+score 'no label is 1' 0.00 '0\n' '0\n' --metric f1
+is 'no label is 1: said' 'syn: f1: no label is 1, so it is 0' "$(cat notes)"
+score 'constant outputs' '0.00 0.00 0.00' '1\n1\n' '1\n2\n' --metric pearson,spearman,mcc
+is 'constant outputs: said' 'syn: pearson: all outputs are the same, so it is not defined and 0 is printed' \
+  "$(head -n 1 notes)"
+score 'constant references' 0.00 '1\n2\n' '3\n3\n' --metric pearson
+has 'constant references: said' 'syn: pearson: all references are the same, *' "$(cat notes)"
+score 'cider of a line' 0.00 'a b c d\n' 'a b c d\n' $d
+has 'cider of a line: said' 'syn: cider: of one line it is 0*' "$(cat notes)"
+score 'labels with | and blanks' '50.00 33.33 50.00' 'a|b\nNew  York\n' 'a\nNew York\n' --metric accuracy,f1,mcc
+
+# -- long lines: memory grows with the line, ties take no longer --
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", i * i % 7 < 3 ? "a" : "b"; print "" }' >long
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", i % 5 < 2 ? "b" : "a"; print "" }' >long.ref
+is 'a long line' 3 "$( (ulimit -v 300000; exec "$SYN" score --metric rougeL,rougeLsum,ter long long.ref) | wc -l | tr -d ' ')"
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", 19 * i % 997; print "" }' >long
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", 23 * i % 997; print "" }' >long.ref
+is 'a long line of many words' 1 "$( (ulimit -v 300000; exec "$SYN" score --metric meteor-es long long.ref) | wc -l | tr -d ' ')"
+awk 'BEGIN { for (i = 0; i < 200000; i++) print i % 2 }' >ties
+is 'many ties' 'spearman 100.00' "$("$SYN" score --metric spearman ties ties)"
 
 # -- files --
 score 'CRLF' 100.00 'a b\r\nc\r\n' 'a b\nc\n' --metric exact
@@ -333,7 +456,7 @@ refused 'no such letter' 2 'syn: score has no option -m; *' score -m bleu h h
 refused 'no value' 2 'syn: score --metric wants a value: LIST' score --metric --json h h
 refused 'value at the end' 2 'syn: score --metric wants a value: LIST' score h h --metric
 refused 'flag with a value' 2 'syn: score --json takes no value, given: yes' score --json=yes h h
-refused 'no such choice' 2 'syn: score --tokenize wants 13a|none, given: intl' \
+refused 'no such choice' 2 'syn: score --tokenize wants 13a|none|zh|char, given: intl' \
   score --metric bleu --tokenize intl h h
 refused 'must be given' 2 'syn: score wants --metric LIST *' score h h
 refused 'one file' 2 'syn: score wants HYP REF after its options, given: 1, *' score --metric bleu h
@@ -341,7 +464,7 @@ refused 'three files' 2 'syn: score wants HYP REF after its options, given: 3, *
   score --metric bleu h h h
 refused 'no such metric' 2 'syn: no metric blue; the nearest is bleu, *' score --metric exact,blue h h
 for command in quantize embed; do
-  refused "$command" 1 'syn: in: cannot open*' $command -m in -o out
+  refused "$command" 1 'syn: *cannot open*' $command -m in -o out
 done
 refused 'junk behind an integer' 2 'syn: train --batch wants an integer *, given: 12x' \
   train -o m --batch 12x
@@ -356,7 +479,7 @@ refused 'no seed' 2 'syn: train --seed wants *, given: -1' train -o m --seed -1
 refused 'seed too large' 2 'syn: train --seed *' train -o m --seed 18446744073709551616
 
 # -- help --
-has 'help lists options' '*--tokenize 13a|none*(default 13a)*' "$("$SYN" help)"
+has 'help lists options' '*--tokenize 13a|none|zh|char*(default 13a)*' "$("$SYN" help)"
 has 'help of a command' 'syn score *--metric LIST*(must be given)*' "$("$SYN" score h --help)"
 is 'both ways to help' "$("$SYN" help score)" "$("$SYN" score --help)"
 is 'help in short' "$("$SYN" help embed)" "$("$SYN" embed -h)"

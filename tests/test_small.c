@@ -442,11 +442,12 @@ static void test_samples(const int32_t *w, size_t size, const syn_small_config *
     n_logits = 0;
     while (token == 0 || token == SYN_SMALL_MORE) token = syn_small_step(s, 1000000);
     if (token == SYN_SMALL_END) token = SYN_END;
-    CHECK(token > SYN_BEGIN || token == SYN_UNKNOWN, "token %d", token);
+    CHECK(token > SYN_BEGIN || (how->unknown && token == SYN_UNKNOWN), "token %d", token);
     seen[token > 0 ? token : 0]++;
   }
   for (i = 0; i < VOCAB; i++) {
-    p[i] = i == SYN_PAD || i == SYN_BEGIN ? 0.0 : exp((double)(logits[i] / how->temperature));
+    p[i] = i == SYN_PAD || i == SYN_BEGIN || (i == SYN_UNKNOWN && !how->unknown)
+               ? 0.0 : exp((double)(logits[i] / how->temperature));
     sum += p[i];
   }
   for (i = 0; i < VOCAB; i++) { /* sorted, the most probable first */
@@ -475,7 +476,10 @@ static void test_sampling(syn_context *c) {
   how.temperature = 0.7f;
   how.top_p = 0.9999f;
   how.seed = 5;
+  test_samples(w, size, &how, VOCAB - 3);
+  how.unknown = 1;
   test_samples(w, size, &how, VOCAB - 2);
+  how.unknown = 0;
   how.top_k = 5;
   test_samples(w, size, &how, 5);
   how.top_k = 1;
@@ -639,17 +643,23 @@ static void test_limits(syn_context *c, const syn_model *m) {
 /* Every field of the configuration at its limits and one beyond. */
 static void test_configs(syn_context *c, const syn_model *m) {
   static const syn_small_config good[] = {
-      {LENGTH, LENGTH, 1, 0.0f, 0.0f, 0, 0.0f, 0},     {1, 1, 16, -1.0f, 0.0f, 0, 0.0f, 0},
-      {0, 0, 2, 100.0f, 0.0f, 0, 0.0f, 0},             {0, 0, 0, 0.0f, 1e6f, VOCAB, 1.0f, 0},
-      {0, 0, 1, 0.0f, 0.5f, 1, 0.25f, 7}};
+      {LENGTH, LENGTH, 1, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {1, 1, 16, -1.0f, 0.0f, 0, 0.0f, 0, 0},
+      {0, 0, 2, 60.0f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 0, 0.0f, 1e6f, VOCAB, 1.0f, 0, 0},
+      {0, 0, 1, 0.0f, 0.5f, 1, 0.25f, 7, 0}, {0, 0, 2, 1e-45f, 0.0f, 0, 0.0f, 0, 1},
+      {0, 0, 2, -1e30f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 1, 0.0f, 1e-45f, VOCAB, 1e-45f, 0, 1},
+      {0, 1, 2, 1e30f, 0.0f, 0, 0.99999994f, 0, 0}};
   static const syn_small_config bad[] = {
-      {-1, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0},              {LENGTH + 1, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0},
-      {0, -1, 0, 0.0f, 0.0f, 0, 0.0f, 0},              {0, LENGTH + 1, 0, 0.0f, 0.0f, 0, 0.0f, 0},
-      {0, 0, -1, 0.0f, 0.0f, 0, 0.0f, 0},              {0, 0, 17, 0.0f, 0.0f, 0, 0.0f, 0},
-      {0, 0, 2, 100.5f, 0.0f, 0, 0.0f, 0},             {0, 0, 0, 0.0f, -0.5f, 0, 0.0f, 0},
-      {0, 0, 0, 0.0f, 2e6f, 0, 0.0f, 0},               {0, 0, 2, 0.0f, 0.5f, 0, 0.0f, 0},
-      {0, 0, 0, 0.0f, 0.5f, -1, 0.0f, 0},              {0, 0, 0, 0.0f, 0.5f, VOCAB + 1, 0.0f, 0},
-      {0, 0, 0, 0.0f, 0.5f, 0, -0.5f, 0},              {0, 0, 0, 0.0f, 0.5f, 0, 1.5f, 0}};
+      {-1, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {LENGTH + 1, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0},
+      {0, -1, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {0, LENGTH + 1, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0},
+      {0, 0, -1, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 17, 0.0f, 0.0f, 0, 0.0f, 0, 0},
+      {0, 0, 2, 90.0f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 0, 0.0f, -0.5f, 0, 0.0f, 0, 0},
+      {0, 0, 0, 0.0f, 2e6f, 0, 0.0f, 0, 0}, {0, 0, 2, 0.0f, 0.5f, 0, 0.0f, 0, 0},
+      {0, 0, 0, 0.0f, 0.5f, -1, 0.0f, 0, 0}, {0, 0, 0, 0.0f, 0.5f, VOCAB + 1, 0.0f, 0, 0},
+      {0, 0, 0, 0.0f, 0.5f, 0, -0.5f, 0, 0}, {0, 0, 0, 0.0f, 0.5f, 0, 1.5f, 0, 0},
+      {0, 0, 2, NAN, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 2, INFINITY, 0.0f, 0, 0.0f, 0, 0},
+      {0, 0, 0, 0.0f, NAN, 0, 0.0f, 0, 0}, {0, 0, 0, 0.0f, INFINITY, 0, 0.0f, 0, 0},
+      {0, 0, 0, 0.0f, 0.5f, 0, NAN, 0, 0}, {0, 0, 0, 0.0f, 0.5f, 0, 1.0000001f, 0, 0},
+      {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 2}, {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, -1}};
   syn_small_options options;
   syn_sink sink;
   bytes b;
@@ -674,7 +684,7 @@ static void test_configs(syn_context *c, const syn_model *m) {
 /* The text of a model: what a program needs that runs it stands there, and nothing else. */
 static void test_embed(syn_context *c, const syn_model *m) {
   static const syn_small_config configs[] = {
-      {0, 0, 1, 0.0f, 0.0f, 0, 0.0f, 0}, {0, 0, 3, 0.0f, 0.0f, 0, 0.0f, 0}, {0, 0, 1, 0.0f, 1.0f, 5, 0.0f, 0}};
+      {0, 0, 1, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 3, 0.0f, 0.0f, 0, 0.0f, 0, 0}, {0, 0, 1, 0.0f, 1.0f, 5, 0.0f, 0, 0}};
   int i;
   for (i = 0; i < 3; i++) {
     syn_small_options options;
@@ -857,6 +867,7 @@ static void test_ties(syn_context *c, const syn_model *m) {
   int src[LENGTH], tgt[LENGTH], out[LENGTH], count = row_of(5, src, tgt) + 1, n;
   const syn_param *w = syn_model_find(m, "tgt.embed"), *b = syn_model_find(m, "out.b");
   float *kept = (float *)malloc((w->size + b->size) * sizeof *kept);
+  syn_small_config how;
   size_t size;
   int32_t *array;
   long ram;
@@ -867,16 +878,66 @@ static void test_ties(syn_context *c, const syn_model *m) {
   memset(w->x, 0, w->size * sizeof *kept);
   memset(b->x, 0, b->size * sizeof *kept);
   array = small_of(c, m, &size);
-  ram = syn_small_ram(array, size, NULL);
-  block = malloc((size_t)ram);
-  s = syn_small_open(block, (size_t)ram, array, size, NULL, NULL);
-  n = output_of(s, src, count, 100000, out);
-  CHECK(n == LENGTH && out[0] == SYN_UNKNOWN && out[LENGTH - 1] == SYN_UNKNOWN, "%d tokens, the first is %d", n, out[0]);
+  memset(&how, 0, sizeof how);
+  for (how.unknown = 0; how.unknown < 2; how.unknown++) {
+    ram = syn_small_ram(array, size, &how);
+    block = malloc((size_t)ram);
+    s = syn_small_open(block, (size_t)ram, array, size, &how, NULL);
+    n = output_of(s, src, count, 100000, out);
+    CHECK(n == how.unknown * LENGTH && (!n || (out[0] == SYN_UNKNOWN && out[LENGTH - 1] == SYN_UNKNOWN)),
+          "%d tokens, the first is %d", n, out[0]);
+    free(block);
+  }
   memcpy(w->x, kept, w->size * sizeof *kept);
   memcpy(b->x, kept + w->size, b->size * sizeof *kept);
-  free(block);
   free(array);
   free(kept);
+}
+
+/* A model whose most probable token is SYN_UNKNOWN: it writes what the decoder writes, and that
+   token only where it is asked for; greedy, beam search, sampling; also next to temperature 0. */
+static void test_unknown(syn_context *c, const syn_model *m) {
+  int src[LENGTH], tgt[LENGTH], out[LENGTH], count = row_of(5, src, tgt) + 1, n, i, k, size_out;
+  const syn_param *b = syn_model_find(m, "out.b");
+  size_t size;
+  int32_t *w;
+  b->x[SYN_UNKNOWN] += 20.0f;
+  w = small_of(c, m, &size);
+  for (i = 0; i < 8; i++) {
+    syn_decode_config config;
+    syn_small_config how;
+    syn_decoder *d;
+    syn_batch batch;
+    const int *want;
+    long ram;
+    void *block;
+    syn_small *s;
+    int seen = 0;
+    memset(&config, 0, sizeof config);
+    memset(&how, 0, sizeof how);
+    memset(&batch, 0, sizeof batch);
+    how.unknown = config.unknown = i % 2;
+    how.beam = config.beam = i / 2 == 1 ? 3 : 1;
+    if (i > 3) how.temperature = config.temperature = i > 5 ? 1e-44f : 1e-4f;
+    batch.count = 1, batch.src = src, batch.src_width = count;
+    d = syn_decoder_new(c, m, &config);
+    CHECK(d && !syn_decoder_run(d, &batch, NULL, NULL), "%s", c->message);
+    want = syn_decoder_output(d, 0, 0, &size_out, NULL);
+    if (size_out && want[size_out - 1] == SYN_END) size_out--;
+    ram = syn_small_ram(w, size, &how);
+    block = malloc((size_t)(ram > 0 ? ram : 1));
+    s = syn_small_open(block, (size_t)ram, w, size, &how, NULL);
+    CHECK(s, "case %d: %ld bytes", i, ram);
+    n = s ? output_of(s, src, count, 100000, out) : 0;
+    CHECK(n == size_out && !memcmp(out, want, (size_t)n * sizeof *out), "case %d: %d tokens, wanted %d", i, n, size_out);
+    for (k = 0; k < n; k++) seen += out[k] == SYN_UNKNOWN;
+    /* case 2: each token of an output costs a beam the probability of the unknown one */
+    CHECK((n > 1 || i == 2) && !seen == !(i % 2), "case %d: unknown %d times in %d tokens", i, seen, n);
+    syn_decoder_free(d);
+    free(block);
+  }
+  b->x[SYN_UNKNOWN] -= 20.0f;
+  free(w);
 }
 
 /* Functions of the small model against those of libm; the scales of 4 bits against all others. */
@@ -1040,6 +1101,7 @@ int main(void) {
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_learning(&c, m);
     if (i == 0) test_ties(&c, m);
+    if (i == 0) test_unknown(&c, m);
     test_regions(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");

@@ -64,11 +64,28 @@ static size_t random_text(syn_random *r, char *out, int most) {
   return size;
 }
 
+/* What the tokenizer "space" makes of a text of ASCII: runs of white space become their line ends or
+   one space, at the ends of the text nothing. */
+static syn_text words_of(syn_text text, char *out) {
+  size_t i = 0, n = 0, begin, k;
+  while (i < text.size) {
+    for (begin = i; i < text.size && strchr(" \t\r\n\v\f\x1C\x1F", text.at[i]);) i++;
+    for (k = begin; k < i; k++)
+      if (text.at[k] == '\n') out[n++] = '\n', begin = text.size;
+    if (begin > 0 && begin < i && i < text.size) out[n++] = ' ';
+    if (i < text.size) out[n++] = text.at[i++];
+  }
+  text.at = out;
+  text.size = n;
+  return text;
+}
+
 /* Does the text come back? Encodes with room for nothing, then for all. */
 static int comes_back(const syn_tokenizer *t, syn_text text) {
   static int ids[ROOM];
-  static char out[ROOM * 4];
+  static char out[ROOM * 4], words[ROOM * 4];
   int n = syn_tokenizer_encode(t, text, NULL, 0);
+  if (!strcmp(syn_tokenizer_type(t), "space")) text = words_of(text, words);
   if (n > ROOM || n > (int)text.size + 1 || syn_tokenizer_encode(t, text, ids, ROOM) != n) return 0;
   if (syn_tokenizer_decode(t, ids, n, out, sizeof out) != text.size) return 0;
   return out[text.size] == 0 && (text.size == 0 || memcmp(out, text.at, text.size) == 0);
@@ -353,7 +370,8 @@ static void check_ids(const syn_tokenizer *t, syn_text text, const int *want, in
 }
 
 static void test_words(void) {
-  static const int cab[] = {5, 4, 6}, unknown[] = {6, 1, 4, 1}, plain[] = {0, 2, 1, 77, 0, 4, 3, 5};
+  static const int cab[] = {5, 4, 6}, unknown[] = {6, 4, 1}, plain[] = {0, 2, 1, 77, 0, 4, 3, 5};
+  static const int lined[] = {5, 4, 6, 4};
   syn_context c;
   test_memory m;
   syn_text lines[2];
@@ -366,36 +384,21 @@ static void test_words(void) {
   CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
   if (!t) return;
   check_ids(t, text_of("a b c"), cab, 3);
-  check_ids(t, text_of("c  b d"), unknown, 4); /* two spaces: an empty word, not seen */
+  check_ids(t, text_of(" \tc  b \xC2\xA0\r\xE3\x80\x80" "d "), unknown, 3); /* runs, blanks at the ends */
   check_ids(t, text_of(""), cab, 0);
-  CHECK(syn_tokenizer_decode(t, unknown, 4, out, sizeof out) == 11, "%s", out);
-  CHECK(strcmp(out, "c \xEF\xBF\xBD b \xEF\xBF\xBD") == 0, "\"%s\"", out);
+  check_ids(t, text_of(" \t\xE2\x80\x83 \r"), cab, 0);
+  CHECK(syn_tokenizer_decode(t, unknown, 3, out, sizeof out) == 7, "%s", out);
+  CHECK(strcmp(out, "c b \xEF\xBF\xBD") == 0, "\"%s\"", out);
   syn_tokenizer_decode(t, plain, 8, out, sizeof out);
   CHECK(strcmp(out, "\xEF\xBF\xBD \xEF\xBF\xBD b") == 0, "\"%s\"", out);
   syn_tokenizer_free(t);
-  lines[0] = text_of("a  b");
+  lines[0] = text_of(" a\t\tb\r\n \n b\x1F" "a\n");
   t = syn_tokenizer_learn(&c, "space", 0, lines, 1);
-  CHECK(t && syn_tokenizer_size(t) == 7 && comes_back(t, text_of("b  a")), "the empty word");
+  CHECK(t && syn_tokenizer_size(t) == 8 && comes_back(t, lines[0]), "a, b, line end, line end with b");
+  CHECK(comes_back(t, text_of("\n\nb b\n")) && comes_back(t, text_of("\n")), "line ends at the ends");
+  check_ids(t, text_of("a\n\nb\n"), lined, 4);
   syn_tokenizer_free(t);
   CHECK(m.live == 0, "%ld blocks left", m.live);
-}
-
-/* The alphabet of a small bpe: the space and the most frequent characters. */
-static void test_alphabet(void) {
-  static const int want[] = {4, 6, 1, 5};
-  syn_context c;
-  test_memory m;
-  syn_text line = text_of("zzzzbbbbyya");
-  syn_tokenizer *t;
-  test_begin(&c, &m);
-  t = syn_tokenizer_learn(&c, "bpe:7", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
-  if (t) check_ids(t, text_of("zyb"), want, 4);
-  syn_tokenizer_free(t);
-  line.size = 0;
-  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
-  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
-  syn_tokenizer_free(t);
 }
 
 static void test_utf8(void) {
@@ -422,7 +425,7 @@ static void test_utf8(void) {
 static void test_lower(void) {
   static const char *const upper = "AZ@[\xC3\x80\xC3\x97\xC3\x9E\xC4\xB0\xC5\xB8\xC5\xBD"
                                    "\xCE\x86\xCE\xA9\xD0\x81\xD0\xAF\xE2\x82\xAC";
-  static const char *const lower = "az@[\xC3\xA0\xC3\x97\xC3\xBEi\xC3\xBF\xC5\xBE"
+  static const char *const lower = "az@[\xC3\xA0\xC3\x97\xC3\xBEi\xCC\x87\xC3\xBF\xC5\xBE"
                                    "\xCE\xAC\xCF\x89\xD1\x91\xD1\x8F\xE2\x82\xAC";
   static int ids[256];
   char out[256];
@@ -441,6 +444,179 @@ static void test_lower(void) {
     CHECK(comes_back(t, text_of(lower)), "%s: lower case does not come back", SPECS[s]);
     syn_tokenizer_free(t);
   }
+}
+
+/* -- lower case, composition -- */
+
+/* Normalizes with room for nothing, too little and all. */
+static void test_normal_room(syn_text text, int flags) {
+  char out[64], less[64];
+  size_t size = syn_text_normalize(text, flags, NULL, 0), half = size / 2;
+  CHECK(size < sizeof out && size <= 3 * text.size, "%d bytes become %d", (int)text.size, (int)size);
+  if (size >= sizeof out) return;
+  CHECK(syn_text_normalize(text, flags, out, size + 1) == size && !out[size], "another size");
+  memset(less, 'x', sizeof less);
+  CHECK(syn_text_normalize(text, flags, less, half) == size && less[half] == 'x', "cut: other size");
+  CHECK(!half || (strlen(less) < half && !memcmp(less, out, strlen(less))), "cut: other bytes");
+}
+
+static size_t put(char *out, uint32_t ch) {
+  size_t n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
+  static const int lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  for (i = n - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 63));
+  out[0] = (char)((unsigned)lead[n] | ch);
+  return n;
+}
+
+/* Every character of the planes in use, alone and between others: the hashes of what Python makes
+   of them, as `tools/unicode hash` prints them. */
+static void test_all_characters(void) {
+  static const char *const before[] = {"", "A", "A\xCE\xA3", "A\xCE\xA3", "", "e"};
+  static const char *const behind[] = {"", "\xCE\xA3", "", "A", "\xCC\x81\xCC\xA3",
+                                       "\xE1\x84\x80\xE1\x85\xA1"};
+  static const int flags[] = {SYN_LOWERCASE, SYN_NFC, SYN_LOWERCASE | SYN_NFC};
+  static const uint64_t want[] = {UINT64_C(0x98DD5445B69D2305), UINT64_C(0x58934273A1B1FF1A),
+                                  UINT64_C(0xA6B2C77539B303F7)};
+  uint64_t hash[3] = {SYN_HASH_START, SYN_HASH_START, SYN_HASH_START};
+  uint32_t ch;
+  int i, k;
+  if (CHECK_QUICK) return;
+  for (ch = 0; ch < 0xF0000; ch++) {
+    if (ch == 0xD800) ch = 0xE000; /* surrogates are no characters */
+    if (ch == 0x40000) ch = 0xE0000;
+    for (i = 0; i < 6; i++) {
+      char text[32], out[96];
+      syn_text all;
+      all.at = text;
+      all.size = strlen(strcpy(text, before[i]));
+      all.size += put(text + all.size, ch);
+      strcpy(text + all.size, behind[i]);
+      all.size += strlen(behind[i]);
+      if (i == 5) all.size += put(text + all.size, ch);
+      for (k = 0; k < 3; k++)
+        hash[k] = syn_hash(hash[k], out, syn_text_normalize(all, flags[k], out, sizeof out));
+    }
+  }
+  for (k = 0; k < 3; k++)
+    CHECK(hash[k] == want[k], "flags %d: %08lX%08lX", flags[k], (unsigned long)(hash[k] >> 32),
+          (unsigned long)(hash[k] & 0xFFFFFFFF));
+}
+
+/* Both ways, by hand: text, flags, what becomes of it. */
+static void test_normalize(void) {
+  static const struct {
+    const char *text;
+    int flags;
+    const char *want;
+  } cases[] = {
+      {"\xC8\x98i \xC8\x9A\xC4\x82", 1, "\xC8\x99i \xC8\x9B\xC4\x83"},          /* Romanian */
+      {"\xE1\xBA\xA4 \xC6\xA0 \xE1\xBB\xA8", 1, "\xE1\xBA\xA5 \xC6\xA1 \xE1\xBB\xA9"}, /* Vietnamese */
+      {"\xD4\xB1\xD5\x80", 1, "\xD5\xA1\xD5\xB0"},                              /* Armenian */
+      {"\xE1\x82\xA0\xE1\xB2\x90", 1, "\xE2\xB4\x80\xE1\x83\x90"},            /* Georgian */
+      {"\xE1\x8E\xA0\xF0\x90\x90\x80", 1, "\xEA\xAD\xB0\xF0\x90\x90\xA8"},    /* Cherokee, Deseret */
+      {"\xCE\x9F\xCE\xA3", 1, "\xCE\xBF\xCF\x82"},                              /* final sigma */
+      {"\xCE\xA3\xCE\x9F", 1, "\xCF\x83\xCE\xBF"},
+      {"A\xCE\xA3'. B", 1, "a\xCF\x82'. b"}, /* nothing with case before the end of the word */
+      {"A\xCE\xA3'B", 1, "a\xCF\x83'b"},
+      {" \xCE\xA3", 1, " \xCF\x83"},
+      {"A\xFF\xCE\xA3", 1, "a\xFF\xCF\x83"}, /* a byte that is not UTF-8 is no letter */
+      {"A:\xCC\x81\xCE\xA3\xFF", 1, "a:\xCC\x81\xCF\x82\xFF"},
+      {"\xC4\xB0\xC4\xB1I", 1, "i\xCC\x87\xC4\xB1i"},                         /* Turkish */
+      {"Vie\xCC\xA3\xCC\x82t", 4, "Vi\xE1\xBB\x87t"},                           /* marks below, above */
+      {"Vie\xCC\x82\xCC\xA3T", 5, "vi\xE1\xBB\x87t"},
+      {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", 4, "\xED\x95\x9C"},            /* Hangul */
+      {"\xED\x95\x98\xE1\x86\xAB", 4, "\xED\x95\x9C"},
+      {"\xED\x95\x9C\xE1\x86\xAB", 4, "\xED\x95\x9C\xE1\x86\xAB"},
+      {"\xE2\x84\xAB \xE0\xA5\x98", 4, "\xC3\x85 \xE0\xA4\x95\xE0\xA4\xBC"}, /* Angstrom; never composed */
+      {"\xF0\x9D\x85\xA0", 4, "\xF0\x9D\x85\x98\xF0\x9D\x85\xA5\xF0\x9D\x85\xAE"},
+      {"\xCC\x81\xCC\xA3 e\xFF\xCC\x81", 4, "\xCC\xA3\xCC\x81 e\xFF\xCC\x81"},
+      {"\xEF\xBB\xBF" "A\xC3", 1, "\xEF\xBB\xBF" "a\xC3"}, /* the mark, a cut character */
+      {"A e\xCC\x81", 0, "A e\xCC\x81"},
+      {"", 5, ""}};
+  char out[64];
+  size_t i, n;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    n = syn_text_normalize(text_of(cases[i].text), cases[i].flags, out, sizeof out);
+    CHECK(n == strlen(cases[i].want) && !strcmp(out, cases[i].want), "case %d: \"%s\"", (int)i, out);
+    test_normal_room(text_of(cases[i].text), cases[i].flags);
+  }
+  CHECK(syn_text_invalid(text_of("a\xFF\xC3\xE2\x82 \xC3\xA4\xED\xA0\x80")) == 7, "invalid bytes");
+  CHECK(syn_text_invalid(text_of("")) == 0, "an empty text");
+}
+
+/* Each character between two words: it separates them where Python's str.isspace is true. */
+static void test_white(void) {
+  static const uint32_t white[] = {9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xA0, 0x1680,
+                                   0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007,
+                                   0x2008, 0x2009, 0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0};
+  syn_context c;
+  test_memory m;
+  syn_tokenizer *t;
+  uint32_t ch;
+  int next = 0, flags, n;
+  char text[8];
+  test_begin(&c, &m);
+  for (flags = 0; flags < 8; flags += 5) {
+    t = syn_tokenizer_learn(&c, "space", flags, NULL, 0);
+    for (next = 0, ch = 1; ch < 0x3100; ch++) {
+      text[0] = 'a';
+      n = (int)put(text + 1, ch);
+      strcpy(text + 1 + n, "b");
+      n = syn_tokenizer_encode(t, text_of(text), NULL, 0);
+      CHECK(n == 1 + (ch == white[next]), "%d words with %lX", n, (unsigned long)ch);
+      next += ch == white[next];
+    }
+    syn_tokenizer_free(t);
+  }
+}
+
+/* 33 marks behind a letter, and a million: the first 32 are composed and ordered, in little time. */
+static void test_marks(void) {
+  enum { MANY = 500000 };
+  char *text = (char *)malloc(2 * MANY + 1), *out = (char *)malloc(2 * MANY + 1);
+  syn_text all;
+  int i;
+  if (!text || !out) abort();
+  all.at = text;
+  text[0] = 'e';
+  for (i = 0; i < MANY; i++) memcpy(text + 1 + 2 * i, i % 2 ? "\xCC\xA3" : "\xCC\x81", 2);
+  all.size = 1 + 2 * 32;
+  CHECK(syn_text_normalize(all, SYN_NFC, out, 2 * MANY) == all.size, "32 marks");
+  CHECK(!memcmp(out, "\xE1\xBA\xB9\xCC\xA3", 5) && !memcmp(out + all.size - 2, "\xCC\x81", 2), "order");
+  all.size = 1 + 2 * 34; /* two of them for themselves */
+  CHECK(syn_text_normalize(all, SYN_NFC, out, 2 * MANY) == all.size, "34 marks");
+  CHECK(!memcmp(out + all.size - 6, "\xCC\x81\xCC\xA3\xCC\x81", 6), "order of 34");
+  all.size = 1 + 2 * MANY;
+  CHECK(syn_text_normalize(all, SYN_NFC, out, 2 * MANY + 1) == all.size, "many marks");
+  for (i = 0; i < MANY; i++) memcpy(text + 2 * i, i % 4 ? "\xCC\x81" : "\xCE\xA3", 2);
+  all.size = 2 * MANY;
+  CHECK(syn_text_normalize(all, SYN_LOWERCASE, out, 2 * MANY + 1) == all.size, "many sigmas");
+  free(text);
+  free(out);
+}
+
+/* Texts that differ in case and composition are the same tokens of every kind. */
+static void test_flags(void) {
+  static const char *const upper = "VI\xE1\xBB\x86T \xC4\xB0 \xCE\x9F\xCE\xA3";
+  static const char *const apart = "vie\xCC\x82\xCC\xA3t i\xCC\x87 \xCE\xBF\xCF\x82";
+  syn_text line = text_of(upper);
+  syn_context c;
+  test_memory m;
+  int s, n, ids[2][64];
+  char out[64];
+  test_begin(&c, &m);
+  for (s = 0; s < SPEC_ALL; s++) {
+    syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], SYN_LOWERCASE | SYN_NFC, &line, 1);
+    n = syn_tokenizer_encode(t, line, ids[0], 64);
+    CHECK(t && syn_tokenizer_encode(t, text_of(apart), ids[1], 64) == n &&
+          !memcmp(ids[0], ids[1], sizeof(int) * (size_t)n), "%s: other tokens", SPECS[s]);
+    syn_tokenizer_decode(t, ids[1], n, out, sizeof out);
+    CHECK(!strcmp(out, "vi\xE1\xBB\x87t i\xCC\x87 \xCE\xBF\xCF\x82"), "%s: \"%s\"", SPECS[s], out);
+    n = syn_tokenizer_encode(t, text_of("\xC4\xB0\xC4\xB0\xF0\x9D\x85\xA0"), NULL, 0);
+    CHECK(n <= 3 * 8 + 1, "%s: %d tokens of 8 bytes", SPECS[s], n);
+    syn_tokenizer_free(t);
+  }
+  CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
 static void test_room(void) {
@@ -495,7 +671,7 @@ static void test_wrong_use(void) {
     CHECK(strstr(c.message, "wanted") != NULL, "\"%s\"", c.message);
   }
   CHECK(!syn_tokenizer_learn(&c, NULL, 0, NULL, 0), "no spec");
-  CHECK(!syn_tokenizer_learn(&c, "char", 4, NULL, 0), "flags 4");
+  CHECK(!syn_tokenizer_learn(&c, "char", 8, NULL, 0), "flags 8");
   syn_tokenizer_free(NULL);
   CHECK(m.calls == 0, "%ld allocations", m.calls);
 }
@@ -511,6 +687,94 @@ static unsigned char *saved(const syn_tokenizer *t, size_t *size) {
   bytes = (unsigned char *)malloc(*size);
   if (bytes) syn_tokenizer_save(t, bytes, *size);
   return bytes;
+}
+
+/* The alphabet of a small bpe: the space and all characters, or an error that says how many. */
+static void test_alphabet(void) {
+  static const int want[] = {4, 8, 7, 6};
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of("zzzzbbbbyya");
+  syn_tokenizer *t;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, "bpe:9", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 9, "%s", c.message);
+  if (t) check_ids(t, text_of("zyb"), want, 4);
+  syn_tokenizer_free(t);
+  CHECK(!syn_tokenizer_learn(&c, "bpe:8", 0, &line, 1) && c.status == SYN_E_VALUE, "no room");
+  CHECK(strstr(c.message, "have 5 characters") && strstr(c.message, "SIZE 9 or"), "%s", c.message);
+  syn_context_clear(&c);
+  line.size = 0;
+  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* A text of `many` characters from U+4E00 on, each so often that a smaller one is more frequent. */
+static size_t write_many(char *out, int many) {
+  size_t size = 0;
+  int i, k;
+  for (k = 1; k <= 64; k *= 2)
+    for (i = 0; i < many / k; i++) {
+      size += put(out + size, 0x4E00 + (uint32_t)i);
+      if (i % 7 == 6) out[size++] = ' ';
+    }
+  return size;
+}
+
+/* More characters than fit: the frequent ones are tokens, the others are bytes, nothing is unknown. */
+static void test_many_characters(void) {
+  enum { MANY = 6000 };
+  static char text[8 * MANY], out[8 * MANY];
+  static int ids[8 * MANY];
+  static const char *const others[] = {"", "ab \xF0\x9F\x98\x80!", "\xFF\xE4\xB8 \xC3", "\xE9\xBF\xBF\xCC\x81\n"};
+  syn_context c;
+  test_memory m;
+  syn_text line;
+  syn_tokenizer *t, *u;
+  size_t i, size;
+  int n, k, bytes = 0, unknown = 0;
+  unsigned char *file;
+  test_begin(&c, &m);
+  line.at = text;
+  line.size = write_many(text, MANY);
+  t = syn_tokenizer_learn(&c, "bpe:4000", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) <= 4000, "%d tokens: %s", syn_tokenizer_size(t), c.message);
+  n = syn_tokenizer_encode(t, line, ids, 8 * MANY);
+  CHECK(syn_tokenizer_decode(t, ids, n, out, sizeof out) == line.size && !memcmp(out, text, line.size),
+        "the text does not come back");
+  for (k = 0; k < n; k++) unknown += ids[k] == SYN_UNKNOWN, bytes += ids[k] < 260;
+  CHECK(unknown == 0 && bytes > 3 * 4000 && n < (int)line.size, "%d tokens, %d unknown, %d bytes", n, unknown, bytes);
+  for (k = 4; k < 264; k++) {
+    syn_text piece = syn_tokenizer_piece(t, k, 0);
+    CHECK(k < 260 ? piece.size == 1 && (unsigned char)piece.at[0] == k - 4 : piece.size == 3, "token %d", k);
+  }
+  for (k = 4 + 256; k < syn_tokenizer_size(t); k++)
+    CHECK(!syn_text_invalid(syn_tokenizer_piece(t, k, 0)), "token %d is a part of a character", k);
+  file = saved(t, &size);
+  u = syn_tokenizer_load(&c, file, size);
+  CHECK(u && same_bytes(t, u), "%s", c.message);
+  for (i = 0; i < 4; i++) {
+    CHECK(comes_back(t, text_of(others[i])) && comes_back(u, text_of(others[i])), "text %d", (int)i);
+    n = syn_tokenizer_encode(u, text_of(others[i]), ids, 64);
+    for (k = 0; k < n; k++) CHECK(ids[k] != SYN_UNKNOWN, "text %d: unknown token %d", (int)i, k);
+  }
+  syn_tokenizer_free(u);
+  syn_tokenizer_free(t);
+  free(file);
+  line.size = write_many(text, 255); /* with the space and the fixed ones half of 520 */
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "255 characters fit into half of 520");
+  syn_tokenizer_free(t);
+  line.size = write_many(text, 256);
+  t = syn_tokenizer_learn(&c, "bpe:520", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 1 && comes_back(t, line), "256 do not");
+  syn_tokenizer_free(t);
+  t = syn_tokenizer_learn(&c, "bpe:519", 0, &line, 1);
+  CHECK(t && syn_tokenizer_piece(t, 5, 0).size == 3, "519 has no bytes");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
 /* Loads damaged bytes: an error with its text, or a tokenizer that works. */
@@ -581,8 +845,8 @@ static void test_saved(void) {
   int k, round, a[512], b[512], n;
   test_begin(&c, &m);
   other.at = text;
-  for (k = 0; k < 4 * SPEC_ALL; k++) { /* every kind with every flag */
-    int s = k / 4, flags = k % 4;
+  for (k = 0; k < 8 * SPEC_ALL; k++) { /* every kind with every flag */
+    int s = k / 8, flags = k % 8;
     syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], flags, &line, 1), *u;
     size_t size = 0;
     unsigned char *bytes = t ? saved(t, &size) : NULL;
@@ -776,8 +1040,14 @@ int main(void) {
   test_order_of_lines();
   test_words();
   test_alphabet();
+  test_many_characters();
   test_utf8();
   test_lower();
+  test_normalize();
+  test_all_characters();
+  test_white();
+  test_marks();
+  test_flags();
   test_room();
   test_wrong_use();
   test_saved();

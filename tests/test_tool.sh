@@ -22,8 +22,8 @@ train() { "$SYN" train "$@"; }
 is 'version' "syn $(sed -n 's/^#define SYN_VERSION "\(.*\)"/\1/p' "$here/../synthesizer.h")" "$("$SYN" --version)"
 
 # -- data: words of a to e, to be reversed; every third target has an alternative --
-words abcde 1 300 '|other' >data.tsv
-words abcde 2 40 '|other' >valid.tsv
+words abcde 1 300 '\tother' >data.tsv
+words abcde 2 40 '\tother' >valid.tsv
 cut -f 1 valid.tsv >lines
 brief=$QUICK$SHORT
 steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
@@ -81,9 +81,9 @@ same 'run: --top-k 1 is greedy' greedy top
 
 # -- eval --
 has 'eval' 'ppl [0-9]*bleu [0-9]*' "$("$SYN" eval -m m --data valid.tsv)"
-is 'eval is run and score' "$(cut -f 2 valid.tsv >ref; "$SYN" score --metric exact,chrf out ref)" \
+is 'eval is run and score' "$(cut -f 2- valid.tsv >ref; "$SYN" score --metric exact,chrf out ref)" \
   "$("$SYN" eval -m m --data valid.tsv --metric exact,chrf)"
-cut -f 2 valid.tsv >tgt
+cut -f 2- valid.tsv >tgt
 is 'eval --src --tgt' "$("$SYN" eval -m m --data valid.tsv --metric wer,nats)" \
   "$("$SYN" eval -m m --src lines --tgt tgt --metric wer,nats)"
 is 'eval: nats are those of the best validation' \
@@ -291,10 +291,10 @@ train $net -o whole --steps 2 --json >log 2>err
 train $net --data bom.tsv --valid bom_valid.tsv -o n --steps 2 --json >log 2>err
 same 'byte order mark: --data' whole n
 cut -f 1 data.tsv | bom >bom_lines
-cut -f 2 data.tsv | bom >bom_tgt
+cut -f 2- data.tsv | bom >bom_tgt
 train --src bom_lines --tgt bom_tgt $small -o n --steps 2 --json >log 2>err
 cut -f 1 data.tsv >plain_lines
-cut -f 2 data.tsv >plain_tgt
+cut -f 2- data.tsv >plain_tgt
 train --src plain_lines --tgt plain_tgt $small -o whole --steps 2 --json >log 2>err
 same 'byte order mark: --src --tgt' whole n
 bom lines >bom_lines
@@ -312,7 +312,7 @@ refused 'a byte order mark alone' 1 'syn: bom_alone is empty, *' train $net -o n
 fi
 
 # -- lm --
-sed 's/.*	//; s/|.*//' data.tsv >text
+cut -f 2 data.tsv >text
 train --task lm --data text --valid text $small -o l --steps $steps --every 50 --json >log 2>err
 is 'lm' 0 $?
 is 'lm: nats per token are per character' 'same 1' "$("$SYN" eval -m l --data text | awk '
@@ -374,8 +374,8 @@ has 'classify: two texts in a plot' '*"source":[[[]*,[[]3,"*"],[[]*,[[]3,"*"]],"
 has 'classify: longer than max_len' \
   '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5 and are left out*' \
   "$(train --task classify --data pair.tsv $words --max-len 5 -o n --steps 2 2>&1)"
-"$SYN" eval -m n --data pair.tsv >out 2>err
-has 'classify: eval counts what does not fit' '*sources do not fit the model*' "$(cat err)"
+"$SYN" eval -m n --too-long empty --data pair.tsv >out 2>err
+has 'classify: eval counts what does not fit' '*299 lines are too long in all; *' "$(cat err)"
 clong="$ctask --steps 30 --every 7 --average 3 --ema 0.2"
 train $clong -o whole --json >log 2>err
 train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
@@ -438,8 +438,8 @@ is 'tag: as many tags' "$(awk '{ print NF }' tags)" "$(awk '{ print NF }' out)"
 tr ' ' '\n' <out >out_tags
 tr ' ' '\n' <tags >tags_tags
 is 'tag: metrics of tags and of lines' \
-  "$("$SYN" score --literal --metric accuracy,f1,mcc out_tags tags_tags
-     "$SYN" score --literal --metric exact out tags)" \
+  "$("$SYN" score --metric accuracy,f1,mcc out_tags tags_tags
+     "$SYN" score --metric exact out tags)" \
   "$("$SYN" eval -m g --data tag_valid.tsv --metric accuracy,f1,mcc,exact)"
 is 'tag: n counts tags' "$(wc -l <tags_tags | tr -d ' ')" \
   "$("$SYN" eval -m g --data tag_valid.tsv --json | sed 's/.*"n":\([0-9]*\)}/\1/')"
@@ -561,9 +561,9 @@ same 'plot: the old page stays' page page_kept
 refused 'plot without a page' 2 'syn: plot wants --output FILE*' plot -m h
 refused 'plot: no log' 1 'syn: data.tsv has no line that syn train prints' \
   plot -m h -o page --log data.tsv
-refused 'plot: no folder' 1 'syn: cannot write nowhere/1.*.pgm: *' \
+refused 'plot: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside it: *' \
   plot -m h --data data.tsv -o page --pgm nowhere
-refused 'plot: no such folder' 1 'syn: cannot write nowhere/page: *' plot -m h -o nowhere/page
+refused 'plot: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' plot -m h -o nowhere/page
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \
   "$? $(cat err) $(grep -c '"passes":{"loss":[0-9]' page)"
@@ -705,6 +705,7 @@ printf 'a b\n' >no_tab
 printf 'a\tb\tc\n\n' >no_tab_2
 printf 'abc\tcba\n' >no_fit
 printf 'ab\tba\n' >other.tsv
+printf 'ba\tab\n' >other_valid.tsv
 printf 'abc\nabcdeabcdeabcde\nabc\n' >too_long
 dd if=m of=cut bs=1 count=1000 2>/dev/null
 sed 's/"d_model":"16"/"d_model":"32"/' m >shaped 2>/dev/null # of the same size
@@ -722,16 +723,16 @@ refused 'unequal files' 1 'syn: lines has 40 lines, no_tab has 1; *' \
 refused 'nothing fits' 1 'syn: no pair of * fits --max-len 2' \
   train $net -o m --data no_fit --max-len 2
 refused 'missing data' 1 'syn: cannot open nowhere: *' train $net -o m --data nowhere
-refused 'missing folder' 1 'syn: cannot write nowhere/m.tmp: *' train $net -o nowhere/m
+refused 'missing folder' 1 'syn: nowhere/m: cannot create a file beside it: *' train $net -o nowhere/m
 refused 'a folder' 1 'syn: cannot write elsewhere: it is a folder' train $net -o elsewhere
-refused 'checkpoint in a missing folder' 1 'syn: cannot write nowhere/c.tmp: *' \
+refused 'checkpoint in a missing folder' 1 'syn: nowhere/c: cannot create a file beside it: *' \
   train $net -o m --checkpoint nowhere/c
 refused 'two tokenizers for one table' 2 'syn: --tie all wants one tokenizer *' \
   train $net -o m --tie all --src-tokenizer byte
 refused 'no tokenizer' 2 '*bpe*' train $net -o m --tokenizer bpe
 refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' \
   train $net -o m --resume
-refused 'one name for two' 2 'syn: train --checkpoint and -o name the same file: m' \
+refused 'one name for two' 2 'syn: train --output and --checkpoint name the same file: m' \
   train $net -o m --checkpoint m
 refused 'two parts for validation' 2 'syn: train wants either --valid or --hold-back 0.1' \
   train $net -o m --hold-back 0.1
@@ -742,7 +743,7 @@ refused 'a model as checkpoint' 1 '*cannot be resumed*' \
 refused 'another network' 1 '*c: *tensor * is *, wanted *' \
   train $long -o n --d-model 32 --checkpoint c --resume --json
 refused 'another text' 1 'syn: c: its tokenizer.src is not that of *' \
-  train $long --data other.tsv -o n --checkpoint c --resume --json
+  train $long --data other.tsv --valid other_valid.tsv -o n --checkpoint c --resume --json
 printf 'none\ta\nperhaps\tb\n' >new_label
 printf 'none\ta\nnone\t\n' >no_text
 printf 'none\ta\n\tb\n' >no_label
@@ -751,8 +752,6 @@ printf 'a b\t= up|\na b\t= left\n' >new_tag
 printf 'a b\t= up|\na b\t=\n' >few_tags
 refused 'a new label in --valid' 1 'syn: new_label line 2: the label perhaps is none of the 2 *' \
   train $ctask --valid new_label -o m
-refused 'a new label in eval' 1 'syn: new_label line 2: the label perhaps is none of the 2 *' \
-  eval -m k --data new_label
 refused 'a text that is missing' 1 'syn: no_text line 2 has no text' train $ctask --data no_text -o m
 refused 'a label that is missing' 1 'syn: no_label line 2 has no label' eval -m k --data no_label
 refused 'one label' 1 'syn: one_label has one label in all, *' train $ctask --data one_label -o m
@@ -760,8 +759,8 @@ refused 'classify without TAB' 1 'syn: no_tab line 1 has no TAB; label TAB text 
   train $ctask --data no_tab -o m
 refused 'labels have no tokenizer' 2 'syn: --tgt-tokenizer space: *' \
   train $ctask --tgt-tokenizer space -o m
-refused 'a new tag' 1 'syn: new_tag line 2: the label left is none of the 3 *' \
-  eval -m g --data new_tag
+refused 'a new tag in --valid' 1 'syn: new_tag line 2: the label left is none of the 3 *' \
+  train $ttask --valid new_tag -o m
 refused 'too few tags' 1 'syn: few_tags line 2 has 1 tags for 2 tokens' \
   train $ttask --data few_tags -o m
 refused 'tag has one output' 2 'syn: run --nbest 2: *' run -m g --nbest 2 texts
@@ -793,7 +792,7 @@ refused 'data as checkpoint' 2 'syn: train --checkpoint and --valid name *: vali
 refused 'a page over its model' 2 'syn: plot --output and --model name the same file: m' \
   plot -m m -o m
 refused 'info of two networks' 2 'syn: info wants either *, --d-model' info -m m --d-model 8
-refused 'a message is one line' 2 "syn: no preset a b; *" info --preset "$(printf 'a\nb')"
+refused 'a message is one line' 2 "syn: no preset a\\\\x0ab; *" info --preset "$(printf 'a\nb')"
 has 'sampling options without temperature' '*no effect without --temperature*' \
   "$("$SYN" run -m m --top-k 3 lines 2>&1)"
 "$SYN" golden m nowhere >out 2>err
@@ -826,11 +825,11 @@ refused 'longer than the model' 2 'syn: run --max-len wants at most 9, *' \
   run -m m --max-len 10 lines
 refused 'no such metric' 2 'syn: no metric blue; *' eval -m m --data valid.tsv --metric blue
 refused 'text metric of lm' 2 'syn: eval of a language model *' eval -m l --data text --metric bleu
-"$SYN" run -m m too_long >out 2>err
+"$SYN" run -m m --too-long stop too_long >out 2>err
 is 'text longer than max_len: status' 1 $?
 is 'text longer than max_len: what came before' 1 "$(wc -l <out | tr -d ' ')"
 is 'text longer than max_len' \
-  'syn: line 2 has 16 tokens with its end, the model takes 9' "$(cat err)"
+  'syn: line 2 has 16 tokens with its end, the model takes 9: --too-long stop ends here' "$(cat err)"
 refused 'diverged' 1 'syn: the loss is *--lr*' \
   train $net -o m --steps 50 --lr 1e30 --warmup 0 --json
 same 'the old model stays' kept m

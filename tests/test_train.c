@@ -2127,12 +2127,13 @@ typedef struct news {
   char names[4][400]; /* not there, other shape, other tokens, no use */
 } news;
 
-static void hear(void *user, const syn_param *mine, const syn_param *theirs) {
+static void hear(void *user, const syn_param *mine, const syn_param *theirs, int rows) {
   news *n = (news *)user;
   int same = mine && theirs && mine->size == theirs->size;
-  char *out = n->names[!theirs ? 0 : !mine ? 3 : same ? 2 : 1];
+  char *out = n->names[!theirs ? 0 : !mine ? 3 : same || rows ? 2 : 1];
   size_t at = strlen(out);
-  snprintf(out + at, 400 - at, "%s ", mine ? mine->name : theirs->name);
+  at += (size_t)snprintf(out + at, 400 - at, "%s ", mine ? mine->name : theirs->name);
+  if (rows) snprintf(out + at, 400 - at, "%d/%d ", rows, mine->shape[0]);
 }
 
 static syn_tokenizer *letters(syn_context *c, const char *text) {
@@ -2165,6 +2166,129 @@ static void init_case(syn_config to, const char *to_letters, syn_config from, co
   CHECK(p && q && !memcmp(p->x, q->x, p->size * sizeof(float)), "its weights are not those of the other");
   syn_model_free(m);
   syn_model_free(f);
+}
+
+/* A table of m, row by row: row i is row want[i] of q, or as it was in `old`, a model of the same
+   seed, where want[i] is -1. */
+static void init_rows(const syn_model *m, const syn_model *f, const syn_model *old, const char *name, const char *source,
+                      const int *want, int n) {
+  const syn_param *p = syn_model_find(m, name), *q = syn_model_find(f, source), *o = syn_model_find(old, name);
+  size_t width = p->size / (size_t)p->shape[0];
+  int i;
+  CHECK(p->shape[0] == n, "%s has %d rows", name, p->shape[0]);
+  for (i = 0; i < n; i++) {
+    const float *x = want[i] < 0 ? o->x + (size_t)i * width : q->x + (size_t)want[i] * width;
+    CHECK(!memcmp(p->x + (size_t)i * width, x, width * sizeof *x), "%s: row %d is not %d of %s", name, i, want[i], source);
+  }
+}
+
+static syn_tokenizer *learned(syn_context *c, const char *spec, int flags, const char *text) {
+  syn_text line[8];
+  size_t n = 0, size;
+  for (; *text; text += size + (text[size] != 0), n++) {
+    size = strcspn(text, ";");
+    line[n].at = text, line[n].size = size;
+  }
+  return syn_tokenizer_learn(c, spec, flags, line, n);
+}
+
+typedef struct init_side {
+  const char *task, *tie, *spec, *src, *tgt;
+  int flags;
+} init_side;
+
+/* A model with the tokenizers of the side; no text: without, of 9 tokens. */
+static syn_model *init_model(syn_context *c, const init_side *s, uint64_t seed) {
+  int classes = !strcmp(s->task, "classify") || !strcmp(s->task, "tag"), lm = !strcmp(s->task, "lm");
+  syn_tokenizer *t[2] = {NULL, NULL};
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  if (s->src && !lm) t[0] = learned(c, s->spec, s->flags, s->src);
+  if (s->tgt) t[1] = !strcmp(s->tgt, "same") ? t[0] : learned(c, classes ? "line" : s->spec, s->flags, s->tgt);
+  k.task = s->task, k.tie = s->tie, k.seed = seed, k.d_model = 8, k.max_len = 5;
+  if (!lm) k.encoder = "pos -> ff(8)";
+  if (lm) k.decoder = "pos -> ff(8)";
+  else if (!classes) k.decoder = "pos -> res(mh_dot_att)";
+  k.src_vocab = t[0] ? syn_tokenizer_size(t[0]) : 9;
+  k.tgt_vocab = t[1] ? syn_tokenizer_size(t[1]) : 9;
+  k.classes = t[1] ? syn_tokenizer_size(t[1]) - SYN_FIRST_TOKEN + !strcmp(s->task, "tag") : 3;
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s", c->message);
+  syn_model_set_tokenizers(m, t[0], t[1]);
+  return m;
+}
+
+static char init_heard[400];
+
+static void init_begin(syn_context *c, const init_side *to, const init_side *from, syn_model *m[3], const char *wanted) {
+  news n;
+  int i;
+  memset(&n, 0, sizeof n);
+  m[0] = init_model(c, to, 1), m[1] = init_model(c, from, 2), m[2] = init_model(c, to, 1);
+  CHECK(syn_model_init_from(m[0], m[1], 0, hear, &n) >= 0, "%s", c->message);
+  for (*init_heard = 0, i = 0; i < 4; i++) strcat(init_heard, n.names[i]);
+  CHECK(!strcmp(init_heard, wanted), "reported: %s, wanted: %s", init_heard, wanted);
+}
+static void init_end(syn_model *m[3]) {
+  int i;
+  for (i = 0; i < 3; i++) syn_model_free(m[i]);
+}
+
+/* Rows of tokens and classes go by their texts. */
+static void test_init_texts(void) {
+  static const init_side
+      pairs = {"seq2seq", "none", "char", "abcd", "wxyz", 0}, other = {"seq2seq", "none", "char", "cdeab", "zyw", 0},
+      tied = {"seq2seq", "all", "char", "abcd", "same", 0}, tied_other = {"seq2seq", "all", "char", "bdf", "same", 0},
+      half = {"seq2seq", "none", "char", "abcd", NULL, 0}, none = {"seq2seq", "none", "char", NULL, NULL, 0},
+      topics = {"classify", NULL, "char", "abcd", "no;not yet;yes", 0},
+      more = {"classify", NULL, "char", "abcd", "maybe;no;yes", 0},
+      tags = {"tag", NULL, "char", "abcd", "DET;NOUN;VERB", 0}, fewer = {"tag", NULL, "char", "abcd", "NOUN;VERB", 0},
+      words = {"lm", NULL, "space", NULL, "the cat;the dog", SYN_SENTINELS},
+      lines = {"lm", NULL, "space", NULL, "a dog;a cat;<1>", SYN_SENTINELS};
+  static const int ab[] = {0, 1, 2, 3, 4, 5, 6, 7}, w_yz[] = {0, 1, 2, 3, 4, -1, 5, 6};
+  static const int bd[] = {0, 1, 2, 3, -1, 4, -1, 5}, yes[] = {1, -1, 2}, names[] = {0, -1, 1, 2};
+  syn_context c;
+  syn_model *m[3];
+  const syn_tokenizer *t[2];
+  int want[120], i, first[2];
+  syn_context_init(&c, NULL);
+  init_begin(&c, &pairs, &other, m, "tgt.embed 7/8 out.w 7/8 out.b 7/8 ");
+  init_rows(m[0], m[1], m[2], "src.embed", "src.embed", ab, 8); /* a subset: all of them */
+  init_rows(m[0], m[1], m[2], "tgt.embed", "tgt.embed", w_yz, 8);
+  init_rows(m[0], m[1], m[2], "out.w", "out.w", w_yz, 8);
+  init_rows(m[0], m[1], m[2], "out.b", "out.b", w_yz, 8);
+  init_end(m);
+  init_begin(&c, &tied, &tied_other, m, "tgt.embed 6/8 out.b 6/8 ");
+  init_rows(m[0], m[1], m[2], "tgt.embed", "tgt.embed", bd, 8);
+  init_end(m);
+  init_begin(&c, &pairs, &tied_other, m, "src.embed 6/8 tgt.embed 4/8 out.w 4/8 out.b 4/8 ");
+  init_rows(m[0], m[1], m[2], "src.embed", "tgt.embed", bd, 8);
+  init_end(m);
+  /* rows of the tied table would have to be the same for both sides */
+  init_begin(&c, &tied, &other, m, "tgt.embed 4/8 out.b 4/8 src.embed out.w ");
+  init_end(m);
+  init_begin(&c, &half, &pairs, m, "tgt.embed out.w out.b "); /* 9 rows by number, 8 there */
+  init_end(m);
+  init_begin(&c, &half, &none, m, "src.embed "); /* 8 rows by number, 9 there; the target has 9 in both */
+  init_end(m);
+  init_begin(&c, &topics, &more, m, "out.w 2/3 out.b 2/3 ");
+  init_rows(m[0], m[1], m[2], "out.w", "out.w", yes, 3);
+  init_rows(m[0], m[1], m[2], "out.b", "out.b", yes, 3);
+  init_end(m);
+  init_begin(&c, &tags, &fewer, m, "out.w 3/4 out.b 3/4 ");
+  init_rows(m[0], m[1], m[2], "out.w", "out.w", names, 4);
+  init_end(m);
+  init_begin(&c, &words, &lines, m, "tgt.embed 106/107 out.b 106/107 "); /* "the" has none; <1> is the sentinel's */
+  for (i = 0; i < 2; i++) t[i] = syn_model_tokenizer(m[i], SYN_TGT), syn_tokenizer_sentinels(t[i], &first[i]);
+  for (i = 0; i < syn_tokenizer_size(t[0]); i++) {
+    syn_text piece = syn_tokenizer_piece(t[0], i, 1);
+    want[i] = i < SYN_FIRST_TOKEN ? i : i >= first[0] ? i - first[0] + first[1] : -1;
+    if (i < SYN_FIRST_TOKEN || i >= first[0] || piece.at[0] == 't') continue;
+    syn_tokenizer_encode(t[1], piece, &want[i], 1);
+  }
+  init_rows(m[0], m[1], m[2], "tgt.embed", "tgt.embed", want, 107);
+  init_end(m);
 }
 
 /* The target's tokenizer names the classes: it comes back with the model, and one of another size is refused. */
@@ -2200,7 +2324,7 @@ static void test_names(void) {
 static void test_init(void) {
   static const char *const none[4] = {"", "", "", ""};
   static const char *const head[4] = {"", "out.w out.b ", "", ""};
-  static const char *const both[4] = {"", "", "src.embed tgt.embed out.b ", ""};
+  static const char *const both[4] = {"", "", "src.embed 13/14 tgt.embed 13/14 out.b 13/14 ", ""};
   static const char *const table[4] = {"", "encoder.1.1.r ", "", ""};
   static const char *const encoder[4] = {
       "out.w ", "out.b ", "",
@@ -2599,6 +2723,60 @@ static void test_resolved(void) {
   bench_free(&b);
 }
 
+/* Every float of the configuration at the ends of its range, for each optimizer: refused with its
+   name and value, or three steps that leave finite weights; a step that is refused leaves those
+   that were there. */
+static void test_ends(void) {
+  static const char *const optimizers[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
+  static const char *const names[] = {"lr", "beta1", "beta2", "eps", "clip", "weight_decay", "ema"};
+  const float values[] = {(float)NAN, (float)INFINITY, -(float)INFINITY, -FLT_MAX, -1.0f, -1e-45f, 1e-45f, FLT_MIN,
+                          1e-30f, 0.99999994f, 1.0f, 1.0000001f, 1e30f, FLT_MAX};
+  syn_config k = config_of(0);
+  syn_batch batch = three(0, 3);
+  size_t o, f, v, i, n;
+  int taken = 0, refused = 0, step;
+  for (o = 0; o < 5; o++)
+    for (f = 0; f < 7; f++)
+      for (v = 0; v < sizeof values / sizeof *values; v++) {
+        syn_train_config t;
+        syn_context c;
+        syn_model *m;
+        syn_trainer *trainer;
+        float *field[7], loss;
+        char wanted[60];
+        memset(&t, 0, sizeof t);
+        field[0] = &t.lr, field[1] = &t.beta1, field[2] = &t.beta2, field[3] = &t.eps, field[4] = &t.clip;
+        field[5] = &t.weight_decay, field[6] = &t.ema;
+        *field[f] = values[v];
+        t.optimizer = optimizers[o], t.batch_tokens = 40, t.schedule = "constant";
+        syn_context_init(&c, NULL);
+        m = syn_model_new(&c, &k);
+        trainer = syn_trainer_new(&c, m, &t);
+        if (!trainer) {
+          refused++;
+          snprintf(wanted, sizeof wanted, "%s %g", names[f], (double)values[v]);
+          CHECK(c.status == SYN_E_VALUE && strstr(c.message, wanted), "%s %s %g: %s", optimizers[o], names[f],
+                (double)values[v], c.message);
+        }
+        for (step = 0; trainer && step < 3; step++)
+          if (!syn_trainer_step(trainer, &batch, 1, &loss)) taken++;
+          else {
+            CHECK(c.status == SYN_E_VALUE && syn_trainer_state(trainer)->diverged, "%s", c.message);
+            syn_context_clear(&c);
+          }
+        syn_trainer_average(trainer);
+        for (i = 0; i < syn_model_param_count(m); i++)
+          for (n = 0; n < syn_model_param(m, i)->size; n++)
+            if (!(fabsf(syn_model_param(m, i)->x[n]) <= FLT_MAX)) {
+              CHECK(0, "%s, %s %g: %s is not finite", optimizers[o], names[f], (double)values[v], syn_model_param(m, i)->name);
+              n = syn_model_param(m, i)->size;
+            }
+        syn_trainer_free(trainer);
+        syn_model_free(m);
+      }
+  CHECK(taken > 300 && refused > 150, "%d steps, %d refused configurations", taken, refused);
+}
+
 static void test_errors(void) {
   syn_train_config none, t;
   syn_config k = config_of(0);
@@ -2764,6 +2942,8 @@ int main(void) {
   test_rank_steps();
   test_names();
   test_init();
+  test_init_texts();
+  test_ends();
   test_errors();
   test_two_contexts();
   return CHECK_END("train");

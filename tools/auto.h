@@ -50,7 +50,7 @@ static void auto_choose_line(arguments *a, const char *path, syn_text name, syn_
   const option *o = a->command->options;
   while (o->name && !text_is(name, o->name)) o++;
   if (!o->name || !value.at)
-    fail(FAILED_JOB, "%s: no option of train: %.*s", path, (int)(name.size < 60 ? name.size : 60),
+    fail(FAILED_JOB, "%s: no option of train: %.*s", path, short_size(name),
          name.at);
   if (auto_keeps(a, o->name)) return;
   auto_add(a, o, value);
@@ -76,6 +76,7 @@ static void auto_save(const arguments *a, int given, const char *checkpoint) {
     put(&text, a->given[given].value, strlen(a->given[given].value));
     put_byte(&text, '\n');
   }
+  check_written(a, "checkpoint", path);
   write_file(path, text.at, text.size);
   free(text.at);
   free(path);
@@ -139,17 +140,18 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
 static void auto_texts(syn__learn *l, const arguments *a, task of) {
   static const char *const names[] = {"data", "src", "tgt"};
   size_t i;
+  int how = QUIET | (opt_flag(a, "nfc") ? COMPOSE : 0);
   l->task = (int)of;
   l->count = 1;
   if (of == LM) {
-    buffer text = read_text(opt_text(a, "data"));
+    buffer text = read_data(opt_text(a, "data"), how);
     syn_text all = buffer_text(&text);
     l->text[1] = &all;
     syn__choose(l);
     free(text.at);
   } else {
     pairs p;
-    if (!pairs_read(&p, of, a, names)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
+    if (!pairs_read(&p, of, a, names, how)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!p.count) fail(FAILED_JOB, "%s has no line", p.names[0]);
     for (i = 0; i < p.count; i++) p.side[1][i] = first_alternative(&p, i);
     l->count = p.count;
@@ -227,29 +229,32 @@ static syn_choice auto_options(arguments *a) {
 }
 
 /* An option as a shell reads it. */
-static void print_quoted(FILE *f, const char *value) {
+static void put_shell(buffer *b, const char *value) {
   static const char plain[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:,=+";
   const char *quote = *value && !value[strspn(value, plain)] ? "" : "'";
-  fputs(quote, f);
+  put(b, quote, strlen(quote));
   for (; *value; value++) {
-    if (*value == '\'') fputs("'\\''", f);
-    else fputc(*value, f);
+    if (*value == '\'') put(b, "'\\''", 4);
+    else put_byte(b, *value);
   }
-  fputs(quote, f);
+  put(b, quote, strlen(quote));
 }
 
 /* The command that trains the same model: every option given or chosen, without --minutes. */
 static void auto_print(const arguments *a) {
+  buffer line = {NULL, 0, 0};
   int i;
-  fprintf(stderr, "syn: chosen; the same training again: syn train");
   for (i = 0; i < a->given_count; i++) {
     const option *o = a->given[i].of;
     if (strcmp(o->name, "minutes") == 0) continue;
-    fprintf(stderr, " --%s", o->name);
+    put(&line, " --", 3);
+    put(&line, o->name, strlen(o->name));
     if (o->kind == FLAG) continue;
-    fputc(strncmp(a->given[i].value, "--", 2) == 0 ? '=' : ' ', stderr);
-    print_quoted(stderr, a->given[i].value);
+    put_byte(&line, strncmp(a->given[i].value, "--", 2) == 0 ? '=' : ' ');
+    put_shell(&line, a->given[i].value);
   }
-  fputc('\n', stderr);
+  put_byte(&line, 0);
+  fprintf(stderr, "syn: chosen; the same training again: syn train%s\n", line.at);
+  free(line.at);
 }

@@ -56,7 +56,8 @@ static const board *board_find(const char *name) {
     nearest_try(&near, text_of(name), boards[i].name);
     snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", boards[i].name);
   }
-  fail(WRONG_USE, "no board %.60s; the nearest is %s. The boards are %s", name, near.name, all);
+  fail(WRONG_USE, "no board %.*s; the nearest is %s. The boards are %s",
+       short_size(text_of(name)), name, near.name, all);
   return NULL;
 }
 

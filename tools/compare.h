@@ -353,9 +353,26 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
   return r;
 }
 
+/* Refuses files that the runs in this folder, or compare itself, would overwrite there: row..., lock
+   and command. */
+static void check_folder(const arguments *a, const char *folder) {
+  int i;
+  for (i = 0; i < a->given_count; i++) {
+    const option *o = a->given[i].of;
+    char *path = path_behind(a->given[i].value), *name = path + syn__path_folder(path);
+    int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
+    *name = 0;
+    if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
+        same_file(*path ? path : ".", folder))
+      fail(WRONG_USE, "compare --%s %s: compare itself writes files of this name in its folder; "
+           "--folder DIR names another", o->name, a->given[i].value);
+    free(path);
+  }
+}
+
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
    Returns its task. init: the model of its first run, or "". */
-static task row_check(const row_of *r, const char *init) {
+static task row_check(const row_of *r, const char *init, const char *folder) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -363,6 +380,7 @@ static task row_check(const row_of *r, const char *init) {
   task of;
   preset_apply(&a);
   train_check_rule(&a);
+  check_folder(&a, folder);
   context_open(&c, &a);
   n = network_of(&a);
   of = task_of(n.config.task);
@@ -372,7 +390,7 @@ static task row_check(const row_of *r, const char *init) {
     const task from = init_task(&c, init);
     if (!opt_given(&a, "task")) of = from;
   } else if (syn_plan_of(&c, &n.config, NULL, NULL, &plan)) {
-    fail(WRONG_USE, "compare, row %.80s: %s", r->name, c.message);
+    fail(WRONG_USE, "compare, row %s: %s", r->name, c.message);
   }
   network_free(&n);
   arguments_free(&a);
@@ -441,13 +459,14 @@ static double run_begin = 0.0;
    unless a signal stopped it before the end. The time comes first: the model is the last step. */
 static void run_keep(void) {
   const one_run *r = run_now;
-  FILE *f;
+  char time[60];
+  syn_context c;
   run_now = NULL;
   if (!r || stopped_by || !file_exists(r->path[F_PART])) return;
-  f = open_file(r->path[F_TIME], "wb");
-  if (!f) return;
-  fprintf(f, "%.3f\n", train_session.used + seconds() - run_begin);
-  if (fclose(f) == 0) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
+  syn_context_init(&c, NULL);
+  snprintf(time, sizeof time, "%.3f\n", train_session.used + seconds() - run_begin);
+  write_bytes(&c, r->path[F_TIME], time, strlen(time));
+  if (!c.status) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
 }
 
 /* The step of a checkpoint; -1: there is none that can be read. */
@@ -547,8 +566,8 @@ static int run_training(const one_run *r) {
 /* -- test -- */
 
 static arguments test_arguments(const comparison *k, const one_run *r, word_list *l) {
-  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa", "literal",
-                                     "lowercase"};
+  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa",
+                                     "alternatives", "too-long"};
   static const char *const from[] = {"test", "test-src", "test-tgt"}, *const to[] = {"data", "src",
                                                                                      "tgt"};
   const option *o;
@@ -628,14 +647,16 @@ static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters
 
 /* The windows of a text for lm; each has the share of the characters that it has of the labels. */
 static void loss_windows(row_loss *l, evaluation *e, int window) {
-  buffer text = read_text(opt_text(e->a, "data"));
+  buffer text = read_data(opt_text(e->a, "data"), e->how);
   syn_data *d = syn_data_new(l->c);
   double characters = count_characters(buffer_text(&text)), tokens = 0.0;
   size_t i;
   int n;
   check(l->c);
-  windows_add(l->c, d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
+  windows_add(&e->p.encoders[1], d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
               window > 1 ? window / 2 : 1);
+  check(l->c);
+  eval_unknown(e);
   for (i = 0; i < syn_data_count(d); i++) {
     syn_data_row(d, i, SYN_TGT, &n);
     tokens += (double)(n - d->rows[i].context);
@@ -745,6 +766,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
   signal(SIGTERM, SIG_DFL);
   if (stopped_by) _exit(FAILED_JOB); /* the signal came before this line */
   on_alarm(SIGALRM);
+  if (phase == PHASE_TRAIN) remove_file(r->path[F_ERRORS]); /* a link is not followed */
   if (!freopen(r->path[F_ERRORS], phase == PHASE_TEST ? "ab" : "wb", stderr)) _exit(FAILED_JOB);
   if (phase == PHASE_TEST) exit(run_test(k, r));
   if (!freopen(r->path[F_LOG], "ab", stdout))
@@ -856,7 +878,7 @@ static int count_cores(void) { return 1; }
 /* Options that may change from one command to the next: what they concern is made anew, or not at
    all. A larger --seeds adds runs. */
 #define FREE_OPTIONS \
-  "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|sentences|positive"
+  "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|rouge-tokenize|sentences|positive"
 #define FILE_OPTIONS "data|src|tgt|valid|valid-src|valid-tgt|test|test-src|test-tgt|init"
 
 /* FNV-1a of the bytes of a file: a text that was changed is another text. Of a folder of --init: of
@@ -1048,7 +1070,7 @@ static void run_refused(const comparison *k, const one_run *r) {
   }
   while (next_piece(&rest, "\n", &next))
     if (next.size > 5) line = next;
-  fail(WRONG_USE, "compare, row %.80s: %.*s", r->row->name,
+  fail(WRONG_USE, "compare, row %s: %.*s", r->row->name,
        (int)(line.size ? line.size - 5 : 0), line.size ? line.at + 5 : "");
 }
 
@@ -1139,7 +1161,8 @@ typedef struct measured {
   size_t units;               /* sentences; lm: windows */
   size_t no_number;           /* the first line, from 1, that is none where the metric wants numbers;
                                  0: there is a value */
-  double *counts;             /* [units][METRIC_COUNTS] of a metric that sums them; else null */
+  double *counts;             /* [units][METRIC_COUNTS]; of a metric that does not sum them of lines,
+                                 as hyp; null where there is no value */
   lines file, tags;           /* outputs; of tags, where the metric is over tags */
   syn_text *hyp, *ref;        /* what is compared; unit i has from[i] .. from[i+1]-1 */
   size_t *from;
@@ -1156,7 +1179,7 @@ static double loss_value(const char *name, const double *sum) {
 
 /* The counts of a loss metric: nats, labels, characters. */
 static void measured_losses(measured *m, const one_run *r) {
-  lines l = read_lines(r->path[F_LOSS]);
+  lines l = lines_of(read_file(r->path[F_LOSS]));
   size_t i;
   m->units = l.count;
   m->counts = (double *)take(size_mul(l.count, METRIC_COUNTS), sizeof *m->counts);
@@ -1171,7 +1194,7 @@ static void measured_losses(measured *m, const one_run *r) {
 /* tag: the tags of outputs and references one by one. */
 static void measured_tags(measured *m, const one_run *r) {
   size_t i, n = 0, most = 1;
-  m->tags = read_lines(r->path[F_TAGS]);
+  m->tags = lines_of(read_file(r->path[F_TAGS]));
   m->units = m->tags.count / 2;
   for (i = 0; i < m->tags.bytes.size; i++)
     most += m->tags.bytes.at[i] == '\t' || m->tags.bytes.at[i] == '\n';
@@ -1188,7 +1211,7 @@ static void measured_tags(measured *m, const one_run *r) {
 /* Lines of outputs against the references of the test. */
 static void measured_lines(measured *m, const comparison *k, const one_run *r) {
   size_t i;
-  m->file = read_lines(r->path[F_OUT]);
+  m->file = lines_of(read_file(r->path[F_OUT]));
   if (m->file.count != k->references.count)
     fail(FAILED_JOB, "%s has %lu lines, the test has %lu", r->path[F_OUT],
          (unsigned long)m->file.count, (unsigned long)k->references.count);
@@ -1203,17 +1226,24 @@ static void measured_lines(measured *m, const comparison *k, const one_run *r) {
   }
 }
 
-static void measured_counts(measured *m) {
+static corpus measured_corpus(const measured *m) {
   corpus c;
-  size_t i, j, n;
-  double *each;
   c.hyp = m->hyp;
   c.ref = m->ref;
   c.n = m->from[m->units];
   c.options = m->options;
-  m->counts = (double *)take(size_mul(m->units, METRIC_COUNTS), sizeof *m->counts);
-  each = (double *)take(size_mul(c.n, METRIC_COUNTS), sizeof *each);
+  return c;
+}
+
+/* Sums the counts of the lines of each unit, where the metric is a function of sums. */
+static void measured_counts(measured *m) {
+  corpus c = measured_corpus(m);
+  double *each = (double *)take(size_mul(c.n, METRIC_COUNTS), sizeof *each);
+  size_t i, j, n;
   metric_counts(m->row, &c, each);
+  m->counts = each;
+  if (m->row->over) return;
+  m->counts = (double *)take(size_mul(m->units, METRIC_COUNTS), sizeof *m->counts);
   for (i = 0; i < m->units; i++)
     for (n = m->from[i]; n < m->from[i + 1]; n++)
       for (j = 0; j < METRIC_COUNTS; j++)
@@ -1247,7 +1277,7 @@ static measured measured_read(const comparison *k, const one_run *r, const char 
   else measured_lines(&m, k, r);
   for (i = 0; i < m.units && wants_numbers(name) && !m.no_number; i++)
     if (!is_number(m.hyp[i])) m.no_number = i + 1;
-  if (m.row->of) measured_counts(&m);
+  if (!m.no_number) measured_counts(&m);
   return m;
 }
 
@@ -1260,21 +1290,16 @@ static void measured_free(measured *m) {
   lines_free(&m->tags);
 }
 
-/* A metric that is no function of sums: of the drawn lines themselves. */
-static double measured_anew(const measured *m, const unsigned *times) {
-  size_t i, n, count = 0;
-  syn_text *hyp, *ref;
-  unsigned t;
+/* A metric that is no function of sums: of the counts of all lines. */
+static double measured_over(const measured *m, const unsigned *times) {
+  corpus c = measured_corpus(m);
+  unsigned *each = (unsigned *)take(c.n, sizeof *each);
   double value;
-  for (i = 0; i < m->units; i++) count += times[i] * (m->from[i + 1] - m->from[i]);
-  hyp = (syn_text *)take(count, sizeof *hyp);
-  ref = (syn_text *)take(count, sizeof *ref);
-  for (count = 0, i = 0; i < m->units; i++)
-    for (t = 0; t < times[i]; t++)
-      for (n = m->from[i]; n < m->from[i + 1]; n++) hyp[count] = m->hyp[n], ref[count++] = m->ref[n];
-  value = count ? metric(m->name, hyp, ref, count, m->options) : 0.0;
-  free(hyp);
-  free(ref);
+  size_t i, n;
+  for (i = 0; i < m->units; i++)
+    for (n = m->from[i]; n < m->from[i + 1]; n++) each[n] = times[i];
+  value = m->row->over(m->counts, each, &c, m->row->variant);
+  free(each);
   return value;
 }
 
@@ -1282,7 +1307,7 @@ static double measured_anew(const measured *m, const unsigned *times) {
 static double measured_value(const measured *m, const unsigned *times) {
   double sum[METRIC_COUNTS] = {0.0}, count = 0.0;
   size_t i, j;
-  if (!m->counts) return measured_anew(m, times);
+  if (m->row && m->row->over) return measured_over(m, times);
   for (i = 0; i < m->units; i++) {
     if (!times[i]) continue;
     for (j = 0; j < METRIC_COUNTS; j++)
@@ -1435,7 +1460,7 @@ static void results_free(result *r, size_t n) {
    ============================================================================================== */
 
 static int lower_is_better(const char *name) {
-  return is_loss_metric(text_of(name)) || in_choices("wer|per", name);
+  return is_loss_metric(text_of(name)) || in_choices("ter|wer|per", name);
 }
 
 /* "better" and "worse" at p < 0.05. */
@@ -1688,7 +1713,7 @@ static void print_tables(const comparison *k) {
     put_table(&page, k, name, r, 0);
     results_free(r, k->rows);
   }
-  fwrite(out.at, 1, out.size, stdout);
+  print_result(out.at, out.size);
   if (*opt_text(k->a, "page")) write_page(k, &page);
   free(out.at);
   free(page.at);
@@ -1716,10 +1741,10 @@ static void compare_rows(comparison *k) {
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
     char *init = init_path(a, i, opt_big(a, "seed"));
-    task of = row_check(&k->row[i], init);
+    task of = row_check(&k->row[i], init, opt_text(a, "folder"));
     free(init);
     if (i && of != k->of)
-      fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
+      fail(WRONG_USE, "compare: the rows %s and %s are of different tasks, which no metric "
            "compares", k->row[0].name, k->row[i].name);
     k->of = of;
   }
@@ -1745,10 +1770,12 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
-  k->options.literal = k->options.literal || k->of >= CLASSIFY;
+  k->options.lowercase = opt_flag(k->a, "lowercase-targets");
+  if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
-  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names))
+  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names,
+                                    QUIET | (opt_flag(k->a, "nfc") ? COMPOSE : 0)))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)
@@ -1793,6 +1820,7 @@ static int run_compare(const arguments *a) {
   k.a = a;
   k.begin = seconds();
   init_same(a);
+  check_folder(a, opt_text(a, "folder"));
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);

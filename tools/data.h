@@ -13,8 +13,12 @@ static void check_use(const syn_context *c) {
 
 /* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
-  size_t n = strlen(path);
-  int named = strncmp(c->message, path, n) == 0 && c->message[n] == ':';
+  char shown[sizeof c->message];
+  size_t n;
+  int named;
+  syn__show(shown, sizeof shown, path, strlen(path)); /* as the message has it */
+  n = strlen(shown);
+  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
@@ -95,6 +99,14 @@ static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FI
    >>tool data   text files become pairs of texts, tokenizers, sequences of tokens
    ============================================================================================== */
 
+/* A buffer for the token ids of one text at a time, and counts of all that it encoded; all zero it is
+   empty. */
+typedef struct encoder {
+  int *ids;
+  size_t cap;
+  double tokens, unknown;
+} encoder;
+
 /* Source and target of each line, as slices of the files. classify: the source is one text or
    several, separated by TABs, and the target a label. tag: the target is the tags. */
 typedef struct pairs {
@@ -103,8 +115,120 @@ typedef struct pairs {
   const char *names[2];  /* file names of both sides */
   syn_text *side[2];     /* [count] source; target with all its alternatives */
   size_t count;
-  int literal;           /* 1: `|` and TAB in a target are text, not separators */
+  const char *alternatives; /* of a target, see next_alternative */
+  int new_labels;        /* 1: a label that the training had not is allowed */
+  encoder encoders[2];   /* of both sides */
+  size_t nth;            /* --hold-back: every n-th row is in the part that is held; 0: all are here */
+  int held;              /* 1: this is that part */
+  size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
 } pairs;
+
+/* -- what a file holds beside text -- */
+
+/* Characters of a text. */
+static double count_characters(syn_text t) {
+  size_t i = 0, n = 0;
+  uint32_t code;
+  for (; i < t.size; n++) i += decode(t, i, &code);
+  return (double)n;
+}
+
+/* A share in per cent, as text. */
+static const char *percent(char out[32], double part, double all) {
+  double share = all > 0.0 ? 100.0 * part / all : 0.0;
+  if (share > 0.0 && share < 0.01) snprintf(out, 32, "below 0.01 %%");
+  else snprintf(out, 32, share < 10.0 ? "%.2g %%" : "%.0f %%", share);
+  return out;
+}
+
+/* Bytes that are no UTF-8: those of Latin-1 stand between ASCII, and its upper control characters are
+   letters and quotation marks in Windows-1252. */
+static void say_invalid(const text_scan *s, const char *path, size_t bytes) {
+  char share[32];
+  int latin = !s->wide && 2 * s->alone > s->invalid;
+  fprintf(stderr, "syn: %s: %lu bytes are no UTF-8 (%s); %s\n", path, (unsigned long)s->invalid,
+          percent(share, (double)s->invalid, (double)bytes),
+          !latin ? "convert from its encoding with iconv -f NAME -t utf-8"
+          : s->marks ? "looks like Windows-1252: convert with iconv -f windows-1252 -t utf-8"
+                     : "looks like Latin-1: convert with iconv -f latin1 -t utf-8");
+}
+
+/* Says what is unusual in a text. composed: --nfc was given. */
+static void say_scan(const text_scan *s, const char *path, size_t bytes, int composed) {
+  char share[32];
+  if (s->invalid) say_invalid(s, path, bytes);
+  if (s->zeros) fprintf(stderr, "syn: %s: %lu bytes are 0\n", path, (unsigned long)s->zeros);
+  if (s->returns)
+    fprintf(stderr, "syn: %s: %lu carriage returns inside of lines are kept as characters\n", path,
+            (unsigned long)s->returns);
+  if (s->apart && !composed)
+    fprintf(stderr, "syn: %s: %s of the letters are decomposed: train --nfc composes them\n", path,
+            percent(share, (double)s->apart, (double)s->letters));
+}
+
+/* What helps against unknown tokens of that tokenizer, while training. */
+static const char *unknown_remedy(const syn_tokenizer *t) {
+  const char *type = syn_tokenizer_type(t);
+  return strncmp(type, "bpe", 3) == 0 ? "a larger bpe:SIZE, or --tokenizer byte, which knows every text"
+         : strcmp(type, "space") == 0 ? "--tokenizer bpe:SIZE makes them of known parts"
+                                      : "--tokenizer byte knows every text";
+}
+
+/* Says how many of the tokens of a side are unknown, if any are; above 1 % with a remedy. */
+static void say_unknown(const encoder *e, const char *path, const char *side, const char *remedy) {
+  char share[32];
+  int many = e->unknown > 0.01 * e->tokens;
+  if (e->unknown <= 0.0) return;
+  fprintf(stderr, "syn: %s%s: %.0f of %.0f %stokens are unknown (%s)%s%s\n", many ? "warning: " : "",
+          path, e->unknown, e->tokens, side, percent(share, e->unknown, e->tokens), many ? ": " : "",
+          many ? remedy : "");
+}
+
+/* How data are read. */
+enum { COMPOSE = 1, QUIET = 2 }; /* by --nfc; without a word, because it was or will be said */
+
+/* Composes a text. Returns how many characters fewer it has. */
+static size_t compose(buffer *text) {
+  syn_text given = buffer_text(text);
+  size_t size = syn_text_normalize(given, SYN_NFC, NULL, 0);
+  double before = count_characters(given), after;
+  buffer b = {NULL, 0, 0};
+  buffer_reserve(&b, size + 1);
+  b.size = syn_text_normalize(given, SYN_NFC, b.at, size + 1);
+  after = count_characters(buffer_text(&b));
+  free(text->at);
+  *text = b;
+  return after < before ? (size_t)(before - after) : 0;
+}
+
+/* Reads a text for training or eval, and says what is unusual in it. Accents that have no composed
+   form count as letters that are composed. */
+static buffer read_data(const char *path, int how) {
+  buffer text = read_text(path), other = {NULL, 0, 0};
+  size_t line = 1, i;
+  text_scan s;
+  memset(&s, 0, sizeof s);
+  for (i = 0; i < text.size && text.at[i]; i++) line += text.at[i] == '\n';
+  if (i < text.size)
+    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
+  if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
+  if (how & COMPOSE) compose(&text);
+  else if (s.apart) {
+    put(&other, text.at, text.size);
+    s.apart = compose(&other);
+    free(other.at);
+  }
+  say_scan(&s, path, text.size, how & COMPOSE);
+  return text;
+}
+
+/* -- lines -- */
+
+/* The line of row i in its file, from 1. */
+static unsigned long line_of(const pairs *p, size_t i) {
+  size_t line = !p->nth ? i : p->held ? i * p->nth : i + i / (p->nth - 1) + 1;
+  return (unsigned long)line + 1;
+}
 
 /* Splits lines: source TAB target [TAB target ...]; classify: label TAB text [TAB text ...]. */
 static void pairs_split(pairs *p) {
@@ -116,7 +240,7 @@ static void pairs_split(pairs *p) {
     if (!tab)
       fail(FAILED_JOB, "%s line %lu has no TAB; %s is wanted, given: %.*s", p->names[0],
            (unsigned long)i + 1, first ? "label TAB text" : "source TAB target",
-           (int)(line.size < 60 ? line.size : 60), line.at);
+           short_size(line), line.at);
     p->side[first][i] = p->side[!first][i] = line;
     p->side[first][i].size = (size_t)(tab - line.at);
     p->side[!first][i].at = tab + 1;
@@ -124,42 +248,70 @@ static void pairs_split(pairs *p) {
   }
 }
 
-/* Refuses empty texts and labels of classify and tag. */
-static void pairs_check(const pairs *p) {
-  size_t i;
-  int k;
-  for (i = 0; i < p->count && p->of >= CLASSIFY; i++)
-    for (k = 0; k < 2; k++)
-      if (!p->side[k][i].size)
-        fail(FAILED_JOB, "%s line %lu has no %s", p->names[k], (unsigned long)i + 1,
-             k == 0 ? "text" : p->of == TAG ? "tags" : "label");
+/* The first alternative of a target, which training uses. Blanks around a mark are not part of it. */
+static syn_text first_alternative(const pairs *p, size_t i) {
+  syn_text rest = p->side[1][i], piece;
+  next_alternative(&rest, p->alternatives, &piece);
+  if (!p->alternatives || !*p->alternatives) return piece;
+  while (piece.size && piece.at[0] == ' ') piece.at++, piece.size--;
+  while (piece.size && piece.at[piece.size - 1] == ' ') piece.size--;
+  return piece;
 }
 
-/* Reads the file of option names[0], or those of names[1] and names[2]; 0 when none is given. */
-static int pairs_read(pairs *p, task of, const arguments *a, const char *const names[3]) {
+/* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white space
+   is empty. */
+static void pairs_check(pairs *p, int how) {
+  size_t i, none[2] = {0, 0};
+  int k;
+  for (i = 0; i < p->count; i++)
+    for (k = 0; k < 2; k++) {
+      if (is_blank(p->side[k][i])) p->side[k][i].size = 0;
+      none[k] += !(k ? first_alternative(p, i) : p->side[0][i]).size;
+      if (!p->side[k][i].size && p->of >= CLASSIFY)
+        fail(FAILED_JOB, "%s line %lu has no %s", p->names[k], (unsigned long)i + 1,
+             k == 0 ? "text" : p->of == TAG ? "tags" : "label");
+    }
+  if (none[0] + none[1] && !(how & QUIET))
+    fprintf(stderr, "syn: %s: of %lu pairs %lu have no source, %lu no target or an empty first one\n",
+            p->names[0], (unsigned long)p->count, (unsigned long)none[0], (unsigned long)none[1]);
+}
+
+/* The mark of --alternatives; null: targets have none. */
+static const char *alternatives_of(const arguments *a, task of) {
+  const char *mark = opt_text(a, "alternatives");
+  if (*mark && of != SEQ2SEQ)
+    fail(WRONG_USE, "%s --alternatives %s: only targets of seq2seq have alternatives",
+         a->command->name, mark);
+  return of == SEQ2SEQ ? mark : NULL;
+}
+
+/* Reads the file of option names[0], or those of names[1] and names[2]; 0 when none is given.
+   `how`: see read_data. */
+static int pairs_read(pairs *p, task of, const arguments *a, const char *const names[3],
+                      int how) {
   const char *data = opt_text(a, names[0]);
   const char *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
   memset(p, 0, sizeof *p);
   p->of = of;
-  p->literal = of >= CLASSIFY || opt_flag(a, "literal"); /* a tag may be | */
+  p->alternatives = alternatives_of(a, of);
   if (!*data && !*src && !*tgt) return 0;
   if (*data ? *src || *tgt : !*src || !*tgt)
     fail(WRONG_USE, "%s wants either --%s, or --%s and --%s", a->command->name, names[0], names[1],
          names[2]);
   p->names[0] = *data ? data : src;
   p->names[1] = *data ? data : tgt;
-  p->files[0] = read_lines(p->names[0]);
+  p->files[0] = lines_of(read_data(p->names[0], how));
   p->count = p->files[0].count;
   p->side[0] = (syn_text *)take(p->count, sizeof(syn_text));
   p->side[1] = (syn_text *)take(p->count, sizeof(syn_text));
-  if (*data) return pairs_split(p), pairs_check(p), 1;
-  p->files[1] = read_lines(tgt);
+  if (*data) return pairs_split(p), pairs_check(p, how), 1;
+  p->files[1] = lines_of(read_data(tgt, how));
   if (p->files[1].count != p->count)
     fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", src,
          (unsigned long)p->count, tgt, (unsigned long)p->files[1].count);
   memcpy(p->side[0], p->files[0].at, p->count * sizeof(syn_text));
   memcpy(p->side[1], p->files[1].at, p->count * sizeof(syn_text));
-  pairs_check(p);
+  pairs_check(p, how);
   return 1;
 }
 
@@ -168,97 +320,86 @@ static void pairs_free(pairs *p) {
   lines_free(&p->files[1]);
   free(p->side[0]);
   free(p->side[1]);
+  free(p->encoders[0].ids);
+  free(p->encoders[1].ids);
 }
-
-/* The first alternative of a target, which training uses, without the blanks around it. */
-static syn_text first_alternative(const pairs *p, size_t i) {
-  syn_text rest = p->side[1][i], piece = rest;
-  if (p->literal) return piece;
-  next_piece(&rest, "|\t", &piece);
-  while (piece.size && piece.at[0] == ' ') piece.at++, piece.size--;
-  while (piece.size && piece.at[piece.size - 1] == ' ') piece.size--;
-  return piece;
-}
-
-/* A buffer for the token ids of one text at a time; all zero it is empty. */
-typedef struct encoder {
-  int *ids;
-  size_t cap;
-} encoder;
 
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
-   by the end token, a 3 b 3 c. A text of n bytes has at most n + 1 tokens. */
+   by the end token, a 3 b 3 c. A text of n bytes has at most 3 n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
+  int n, i;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
-  if (e->cap < 2 * text.size + 2) {
+  if (e->cap < 3 * text.size + 2) {
     free(e->ids);
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
-  return syn__encode(t, of == CLASSIFY, text, e->ids, (int)e->cap);
+  n = syn__encode(t, of == CLASSIFY, text, e->ids, (int)e->cap);
+  for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
+  e->tokens += n;
+  return n;
 }
 static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
   return encode_task(e, SEQ2SEQ, t, text);
 }
 
-/* Exits: label k of line i did not occur in training. */
-static void label_unknown(const pairs *p, const syn_tokenizer *t, size_t i, int k) {
+/* Label k of line i. */
+static syn_text label_at(const pairs *p, const syn_tokenizer *t, size_t i, int k) {
   syn_text rest = p->side[1][i], label = rest;
   if (strcmp(syn_tokenizer_type(t), "space") == 0)
-    for (; k >= 0; k--) next_piece(&rest, " \t", &label);
-  fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
-       (unsigned long)i + 1, (int)(label.size < 60 ? label.size : 60), label.at,
-       syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
+    for (; k >= 0; k--) next_word(&rest, &label);
+  return label;
 }
 
-/* Encodes the classes of line i, whose source has `tokens` tokens; returns their number. */
+/* Encodes the classes of line i, whose source has `tokens` tokens; returns their number. A label that
+   did not occur in training has class -1, where it is allowed. */
 static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokenizer *t,
                          int tokens) {
   int n = encode(e, t, p->side[1][i]), k;
   for (k = 0; k < n; k++) {
-    if (e->ids[k] == SYN_UNKNOWN) label_unknown(p, t, i, k);
-    e->ids[k] -= task_shift(p->of);
+    syn_text label = label_at(p, t, i, k);
+    if (e->ids[k] == SYN_UNKNOWN && !p->new_labels)
+      fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
+           line_of(p, i), short_size(label), label.at,
+           syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
+    e->ids[k] = e->ids[k] == SYN_UNKNOWN ? -1 : e->ids[k] - task_shift(p->of);
   }
   if (p->of == TAG && n != tokens)
-    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], (unsigned long)i + 1, n,
-         tokens);
+    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], line_of(p, i), n, tokens);
   return n;
+}
+
+/* Adds one pair with its labels. Of tag nothing is asked where the training had no such label, of
+   classify there is no row then. */
+static void pair_add(syn_data *d, const pairs *p, int n, int m) {
+  int *labels = p->encoders[1].ids, k;
+  for (k = 0; k < m && p->of == TAG; k++)
+    if (labels[k] < 0) labels[k] = 0;
+  if (p->of != CLASSIFY || labels[0] >= 0) syn_data_add(d, p->encoders[0].ids, n, labels, m);
 }
 
 /* Adds each of the pairs i..end-1 that fits `most` tokens a side, with the end token of the source or
    the begin token of the decoder (tag has neither). Returns the number of pairs that do not fit. */
-static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p, size_t i, size_t end,
+static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
                         const syn_tokenizer *const t[2], int most) {
-  encoder src, tgt;
   size_t left = 0;
   int n, m;
-  memset(&src, 0, sizeof src);
-  memset(&tgt, 0, sizeof tgt);
   for (; i < end; i++) {
-    n = encode_task(&src, p->of, t[0], p->side[0][i]);
-    m = p->of >= CLASSIFY ? encode_labels(&tgt, p, i, t[1], n)
-                          : encode(&tgt, t[1], first_alternative(p, i));
-    if (n < most + (p->of == TAG) && m < most + (p->of == TAG))
-      syn_data_add(d, src.ids, n, tgt.ids, m);
-    else left++;
+    n = encode_task(&p->encoders[0], p->of, t[0], p->side[0][i]);
+    m = p->of >= CLASSIFY ? encode_labels(&p->encoders[1], p, i, t[1], n)
+                          : encode(&p->encoders[1], t[1], first_alternative(p, i));
+    if (n < most + (p->of == TAG) && m < most + (p->of == TAG)) pair_add(d, p, n, m);
+    else if (!left++ && !p->first_left) p->first_left = line_of(p, i);
   }
-  free(src.ids);
-  free(tgt.ids);
-  check(c);
   return left;
 }
 
 /* Adds a text as windows of `window` tokens, one every `stride` tokens. */
-static void windows_add(syn_context *c, syn_data *d, syn_text text, const syn_tokenizer *t,
-                        int window, int stride) {
-  encoder e;
-  int n;
-  memset(&e, 0, sizeof e);
-  n = encode(&e, t, text);
-  syn_data_add_windows(d, e.ids, (size_t)n, window, stride);
-  check(c);
-  free(e.ids);
+static void windows_add(encoder *e, syn_data *d, syn_text text, const syn_tokenizer *t, int window,
+                        int stride) {
+  int n = encode(e, t, text);
+  syn_data_add_windows(d, e->ids, (size_t)n, window, stride);
 }
 
 /* Refuses options that name a second file, where the data are one plain text. */
@@ -269,13 +410,6 @@ static void check_one_file(const arguments *a, const char *what) {
     if (opt_given(a, names[i]))
       fail(WRONG_USE, "%s of %s reads plain text by --data%s, given: --%s", a->command->name, what,
            i < 2 ? "" : " and --valid", names[i]);
-}
-
-/* Reads a file as one text, line ends included. */
-static buffer read_text(const char *path) {
-  buffer text = read_file(path);
-  if (!text.size) fail(FAILED_JOB, "%s is empty, a text is wanted", path);
-  return text;
 }
 
 /* The tokenizer of a side: its own option, else --tokenizer, else the default of the task. */
@@ -307,25 +441,38 @@ static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const
   return t;
 }
 
+/* --lowercase is for sources and the text of lm, --lowercase-targets for targets, --nfc for both.
+   Labels keep their case; read_data has composed them. */
+static int tokenizer_flags(const arguments *a, task of, int side) {
+  const char *lower = side && of != LM ? "lowercase-targets" : "lowercase";
+  if (side && of >= CLASSIFY) return 0;
+  return (opt_flag(a, lower) ? SYN_LOWERCASE : 0) | (opt_flag(a, "nfc") ? SYN_NFC : 0);
+}
+
 /* Learns those tokenizers from the training texts that --init did not bring. `joint`: one for both
-   sides, as --tie all requires. Labels keep their case. */
+   sides, as --tie all requires. */
 static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p, int joint,
                              syn_tokenizer *t[2]) {
   const char *src = tokenizer_spec(a, p->of, 0), *tgt = tokenizer_spec(a, p->of, 1);
-  int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0;
+  const int flags[2] = {tokenizer_flags(a, p->of, 0), tokenizer_flags(a, p->of, 1)};
   if (joint && strcmp(src, tgt) != 0)
     fail(WRONG_USE, "--tie all wants one tokenizer for both sides, given: %s and %s", src, tgt);
-  if (!t[0]) t[0] = learn_side(c, p, joint ? 2 : 0, src, flags);
-  if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, p->of >= CLASSIFY ? 0 : flags);
+  if (joint && flags[0] != flags[1])
+    fail(WRONG_USE, "--tie all has one tokenizer for both sides: it wants --lowercase and "
+         "--lowercase-targets, or none of them");
+  if (!t[0]) t[0] = learn_side(c, p, joint ? 2 : 0, src, flags[0]);
+  if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, flags[1]);
 }
 
 /* lm: learns the one tokenizer from the parts of syn__held_text that are trained on, unless --init
    brought it. */
 static void learn_tokenizer(syn_context *c, const arguments *a, const syn_text *part, int count,
                             syn_tokenizer *t[2]) {
-  int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, i, n = 0;
+  int i, n = 0;
   syn_text texts[SYN__HELD_PARTS];
   for (i = 1; i < count; i += 2) texts[n++] = part[i];
-  if (!t[1]) t[1] = syn_tokenizer_learn(c, tokenizer_spec(a, LM, 1), flags, texts, (size_t)n);
+  if (!t[1])
+    t[1] = syn_tokenizer_learn(c, tokenizer_spec(a, LM, 1), tokenizer_flags(a, LM, 1), texts,
+                               (size_t)n);
   check_use(c);
 }

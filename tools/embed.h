@@ -40,8 +40,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
 
 /* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32
    are used where they lie; compilers that can align them to a cache line. */
-static void embed_file(const char *model, const char *name, buffer *out) {
-  buffer bytes = read_file(model);
+static void embed_file(const buffer *bytes, const char *name, buffer *out) {
   size_t i;
   put_format(out,
              "/* The model file %s for synthesizer.h:\n"
@@ -50,28 +49,30 @@ static void embed_file(const char *model, const char *name, buffer *out) {
              "#ifndef %s_MODEL_H\n#define %s_MODEL_H\n"
              "static const union {\n  unsigned char bytes[%lu];\n  double align;\n} %s_model\n"
              "#if defined(__GNUC__)\n    __attribute__((aligned(64)))\n#endif\n    = {{",
-             name, name, name, name, name, (unsigned long)bytes.size, name);
-  for (i = 0; i < bytes.size; i++)
-    put_format(out, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes.at[i]);
+             name, name, name, name, name, (unsigned long)bytes->size, name);
+  for (i = 0; i < bytes->size; i++)
+    put_format(out, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes->at[i]);
   put_format(out, "\n}};\n#endif\n");
-  free(bytes.at);
 }
 
+/* The file is read once: the bytes that are written are those that were checked. */
 static int run_embed(const arguments *a) {
   const char *path = opt_text(a, "output");
   char name[41];
   syn_context c;
-  buffer out = {NULL, 0, 0};
+  buffer out = {NULL, 0, 0}, bytes;
   syn_model *m;
   context_open(&c, a);
-  m = syn_model_load(&c, opt_text(a, "model"));
-  check(&c);
+  bytes = read_file(opt_text(a, "model"));
+  m = syn_model_view(&c, bytes.at, bytes.size);
+  check_file(&c, opt_text(a, "model"));
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
-  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(opt_text(a, "model"), name, &out);
+  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(&bytes, name, &out);
   else embed_small(&c, m, a, name, &out);
   check(&c);
   write_file(path, out.at, out.size);
   free(out.at);
   syn_model_free(m);
+  free(bytes.at);
   return 0;
 }

@@ -151,8 +151,8 @@ static void info_alone(const arguments *a) {
   size_t i;
   for (i = 0; i < COUNT(names); i++)
     if (opt_given(a, names[i]))
-      fail(WRONG_USE, "info wants either --model or the options of a network, given: both, --%s",
-           names[i]);
+      fail(WRONG_USE, "%s wants either --model or the options of a network, given: both, --%s",
+           a->command->name, names[i]);
 }
 
 /* The model of --model, or a model made from the options. The latter has no memory for weights, so
@@ -362,7 +362,8 @@ static const preset *preset_find(const char *name) {
     if (strcmp(name, presets[i].name) == 0) return &presets[i];
     nearest_try(&near, text_of(name), presets[i].name);
   }
-  fail(WRONG_USE, "no preset %.60s; the nearest is %s (syn presets lists all)", name, near.name);
+  fail(WRONG_USE, "no preset %.*s; the nearest is %s (syn presets lists all)",
+       short_size(text_of(name)), name, near.name);
   return NULL;
 }
 

@@ -11,7 +11,9 @@ typedef enum option_kind {
   BIG,    /* 0 ... 2^64-1, for seeds */
   NUMBER, /* finite double */
   CHOICE, /* one of the words of `wants` */
-  TEXT
+  TEXT,
+  READS, /* the name of a file that is read */
+  WRITES /* of a file that is written, or of a folder: no other option may name it, too */
 } option_kind;
 
 typedef struct option {
@@ -111,27 +113,39 @@ MAYBE_UNUSED static int in_choices(const char *choices, const char *value) {
   return 0;
 }
 
+/* Whether x keeps its meaning as a float, as which most numbers are used: neither infinite, nor 0,
+   which often has a meaning of its own. */
+MAYBE_UNUSED static int fits_float(double x) {
+  return x == 0.0 || (fabs(x) >= 1.2e-38 && fabs(x) <= 3.4e38);
+}
+
 /* Whether the kind of the option accepts the value. */
 MAYBE_UNUSED static int value_fits(const option *o, const char *value) {
   double x;
   uint64_t big;
   int i;
   if (o->kind == INT) return parse_int(value, &i) && in_range(o->wants, (double)i);
-  if (o->kind == NUMBER) return parse_number(value, &x) && in_range(o->wants, x);
+  if (o->kind == NUMBER) return parse_number(value, &x) && fits_float(x) && in_range(o->wants, x);
   if (o->kind == BIG) return parse_big(value, &big);
+  if (o->kind >= READS) return *value != 0; /* it may be a variable of the shell that is not set */
   return o->kind != CHOICE || in_choices(o->wants, value);
 }
 
 /* The placeholder of the value in help and messages. */
 MAYBE_UNUSED static const char *value_name(const option *o) {
-  static const char *const names[] = {"", "INT", "INT", "NUMBER", "", ""};
-  return o->kind == CHOICE || o->kind == TEXT ? o->wants : names[o->kind];
+  static const char *const names[] = {"", "INT", "INT", "NUMBER"};
+  return o->kind >= CHOICE ? o->wants : names[o->kind];
 }
 
 MAYBE_UNUSED static void check_value(const command_row *c, const option *o, const char *value) {
   static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
-                                      ""};
+                                      "", "", ""};
+  double x;
   if (value_fits(o, value)) return;
+  if (o->kind == NUMBER && parse_number(value, &x) && !fits_float(x))
+    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s", c->name,
+         o->name, o->wants, value);
+  if (!*value) value = "nothing";
   fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
        value);
 }
@@ -176,6 +190,25 @@ MAYBE_UNUSED static void check_complete(const arguments *a) {
        a->word_count ? a->words[a->word_count - 1] : "");
 }
 
+/* Refuses `path`, which option `written` writes or would write, where another option reads or writes
+   the same file. */
+MAYBE_UNUSED static void check_written(const arguments *a, const char *written, const char *path) {
+  int i;
+  for (i = 0; i < a->given_count; i++) {
+    const option *o = a->given[i].of;
+    const char *other = a->given[i].value;
+    if (o->kind < READS || !*path || !*other || strcmp(o->name, written) == 0) continue;
+    if (same_file(path, other))
+      fail(WRONG_USE, "%s --%s and --%s name the same file: %s%s%s", a->command->name, written,
+           o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
+  }
+}
+MAYBE_UNUSED static void check_files(const arguments *a) {
+  const option *o;
+  for (o = a->command->options; o->name; o++)
+    if (o->kind == WRITES) check_written(a, o->name, option_value(a, o));
+}
+
 /* Options and words may be mixed; after "--" every argument is a word. */
 MAYBE_UNUSED static arguments parse(const command_row *c, int argc, char **argv) {
   arguments a;
@@ -190,7 +223,7 @@ MAYBE_UNUSED static arguments parse(const command_row *c, int argc, char **argv)
     else if (open && arg[0] == '-' && arg[1]) i += take_option(&a, arg, i < argc ? argv[i] : NULL);
     else a.words[a.word_count++] = arg;
   }
-  if (!a.help) check_complete(&a);
+  if (!a.help) check_complete(&a), check_files(&a);
   return a;
 }
 

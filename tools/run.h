@@ -9,13 +9,22 @@
    keeps the order of the input. Line ends inside an output become spaces: one line per input
    line. */
 
+#define UNKNOWN_TO_MODEL "the training had none of them; --tokenizer byte of train knows every text"
+
 /* One line of input and its output. */
 typedef struct job {
   size_t line;  /* from 1 */
   int *ids;     /* [count] tokens of the input */
   int count, skip; /* skip: not decoded, the output is empty */
+  int unknown, cut; /* tokens that are unknown; 1: the input was too long */
   buffer out;
 } job;
+
+/* Whether the tokenizers of a model compose texts. */
+static int tokenizers_compose(const syn_model *m) {
+  const syn_tokenizer *src = syn_model_tokenizer(m, SYN_SRC), *tgt = syn_model_tokenizer(m, SYN_TGT);
+  return ((syn_tokenizer_flags(src) | syn_tokenizer_flags(tgt)) & SYN_NFC) != 0;
+}
 
 typedef struct runner {
   syn_context *c;
@@ -30,8 +39,13 @@ typedef struct runner {
   uint64_t seed;
   syn_decode_config config;
   encoder e;
-  int first;   /* stream: 1 before the first token of a line */
-  int refused; /* number of tokens of a line that was too long; 0: none was */
+  int first;     /* stream: 1 before the first token of a line */
+  const char *too_long; /* --too-long */
+  size_t long_lines;    /* how many were too long */
+  int stopped;          /* 1: one of them ended the run */
+  text_scan scan;       /* run: of all lines */
+  size_t bytes;
+  buffer piece;         /* stream: what is not printed yet, a part of a character */
 } runner;
 
 /* Halves the batch until the decoder needs at most 512 MiB beside the weights. */
@@ -73,6 +87,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
          r->most, r->config.max_len);
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
   r->config.type = opt_text(a, "type");
+  r->too_long = opt_text(a, "too-long");
   r->batch = opt_int(a, "batch");
   r->config.best = 1;
 }
@@ -97,6 +112,7 @@ static void runner_close(runner *r) {
   syn_decoder_free(r->d);
   syn_run_free(r->run);
   free(r->e.ids);
+  free(r->piece.at);
 }
 
 /* -- output -- */
@@ -109,7 +125,8 @@ static void put_line_text(buffer *b, const char *at, size_t size) {
     if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
 }
 
-/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. */
+/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. What a terminal would obey is
+   escaped. */
 static void put_json(buffer *b, syn_text t) {
   char escape[8];
   uint32_t code;
@@ -119,7 +136,7 @@ static void put_json(buffer *b, syn_text t) {
     size = decode(t, i, &code);
     if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
     else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
-    else if (code < 0x20) {
+    else if (syn__hidden(code)) {
       snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
       put(b, escape, 6);
     } else put(b, t.at + i, size);
@@ -127,13 +144,20 @@ static void put_json(buffer *b, syn_text t) {
   put_byte(b, '"');
 }
 
+/* The begin of an object of --json; what holds of few lines has no field in the others. */
+static void head_json(char head[160], const job *j, int rank, float score) {
+  int n = snprintf(head, 160, "{\"line\":%lu,\"rank\":%d,\"score\":%.6f,", (unsigned long)j->line,
+                   rank + 1, (double)score);
+  if (j->unknown) n += snprintf(head + n, 160 - (size_t)n, "\"unknown\":%d,", j->unknown);
+  snprintf(head + n, 160 - (size_t)n, "%s\"text\":", j->cut ? "\"too_long\":true," : "");
+}
+
 /* Appends one hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an
    object. */
 static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
-  char head[80];
+  char head[160];
   int several = r->config.best > 1;
-  if (r->json) snprintf(head, sizeof head, "{\"line\":%lu,\"rank\":%d,\"score\":%.6f,\"text\":",
-                        (unsigned long)j->line, rank + 1, (double)score);
+  if (r->json) head_json(head, j, rank, score);
   else snprintf(head, sizeof head, "%lu\t%.6f\t", (unsigned long)j->line, (double)score);
   if (r->json || several) put(&j->out, head, strlen(head));
   if (r->json) put_json(&j->out, text), put_byte(&j->out, '}');
@@ -164,18 +188,25 @@ static void put_output(const runner *r, job *j, int sentence) {
   }
 }
 
-/* Prints each token as soon as it is decoded. */
+/* Prints the whole characters of r->piece and keeps the rest; `end` 1: prints all. */
+static void stream_print(runner *r, int end) {
+  buffer *b = &r->piece;
+  size_t n = end ? b->size : syn__utf8_whole(b->at, b->size);
+  print_result(b->at, n);
+  fflush(stdout);
+  b->size -= n;
+  if (b->size) memmove(b->at, b->at + n, b->size);
+}
+
+/* Prints each token as soon as it is decoded; a character may be split over tokens. */
 static int stream_token(void *user, int sentence, int token) {
   runner *r = (runner *)user;
   syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
-  buffer b = {NULL, 0, 0};
   UNUSED(sentence);
   r->first = 0;
-  if (r->terminal) put(&b, piece.at, piece.size);
-  else put_line_text(&b, piece.at, piece.size);
-  fwrite(b.at, 1, b.size, stdout);
-  fflush(stdout);
-  free(b.at);
+  if (r->terminal && is_terminal(1)) put(&r->piece, piece.at, piece.size);
+  else put_line_text(&r->piece, piece.at, piece.size);
+  stream_print(r, 0);
   return 0;
 }
 
@@ -205,7 +236,7 @@ static void decode_group(runner *r, job *const *group, int n) {
   check(r->c);
   for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
   syn_decoder_set_seeds(r->d, NULL);
-  if (r->stream) put_byte(&group[0]->out, '\n');
+  if (r->stream) stream_print(r, 1), put_byte(&group[0]->out, '\n');
   free(ids);
   free(seeds);
 }
@@ -265,14 +296,13 @@ static int group_takes(const runner *r, const job *first, const job *next, size_
   return r->of < CLASSIFY || n * ((size_t)next->count + 1) <= (size_t)r->rows;
 }
 
-/* Decodes all lines that are not skipped, in groups of similar length. */
+/* Decodes all lines that are not skipped, in groups of similar length. Each line has an output. */
 static void decode_jobs(runner *r, job *jobs, size_t n) {
   job **sorted = (job **)take(n, sizeof *sorted);
   size_t count = 0, begin, end, i;
   syn_text none = {NULL, 0};
   for (i = 0; i < n; i++)
     if (!jobs[i].skip) sorted[count++] = &jobs[i];
-    else put_hypothesis(r, &jobs[i], 0, none, 0.0f);
   qsort(sorted, count, sizeof *sorted, job_order);
   for (begin = 0; begin < count; begin = end) {
     for (end = begin + 1; end < count; end++)
@@ -280,16 +310,60 @@ static void decode_jobs(runner *r, job *jobs, size_t n) {
     if (r->of >= CLASSIFY) classify_group(r, sorted + begin, (int)(end - begin));
     else decode_group(r, sorted + begin, (int)(end - begin));
   }
+  for (i = 0; i < n; i++)
+    if (!jobs[i].out.size) put_hypothesis(r, &jobs[i], 0, none, 0.0f);
   free(sorted);
 }
 
-/* Encodes one line; 0 when it has more tokens than the model takes. */
+/* -- lines that are too long -- */
+
+enum { LONG_LINES_NAMED = 10 };
+
+/* Says what happens to a line of `tokens` tokens that is too long. */
+static void say_long(runner *r, const job *j) {
+  const char *what = strcmp(r->too_long, "empty") == 0 ? "its output is empty"
+                     : strcmp(r->too_long, "stop") == 0 ? "--too-long stop ends here"
+                     : r->lm ? "its last tokens are read"
+                             : "its first tokens are read";
+  if (++r->long_lines > LONG_LINES_NAMED) return;
+  fprintf(stderr, "syn: line %lu has %d tokens%s, the model takes %d: %s\n", (unsigned long)j->line,
+          j->count + (r->of != TAG), r->lm ? " with its begin" : r->of == TAG ? "" : " with its end",
+          r->most, what);
+}
+
+/* Says how many were too long, when not all are named. */
+static void say_long_lines(const runner *r) {
+  if (r->long_lines > LONG_LINES_NAMED)
+    fprintf(stderr, "syn: %lu lines are too long in all; the first %d are named\n",
+            (unsigned long)r->long_lines, LONG_LINES_NAMED);
+}
+
+/* Cuts a line to what the model takes: the beginning of a source; of the prompt of a language model
+   its end, half of what the model takes, so that there is room to continue. */
+static void job_cut(const runner *r, job *j, int *ids) {
+  int most = r->lm ? r->most / 2 : r->most - (r->of != TAG);
+  if (r->lm) memmove(ids, ids + (j->count - most), (size_t)most * sizeof *ids);
+  j->count = most;
+}
+
+/* Encodes one line. One that is too long is handled by --too-long; 0: it ends the run. A line of
+   white space is empty, but for a language model, which continues any prompt. */
 static int job_fill(runner *r, job *j, size_t line, syn_text text) {
+  int i;
   memset(j, 0, sizeof *j);
   j->line = line;
+  if (!r->lm && is_blank(text)) text.size = 0;
+  j->skip = text.size == 0 && !r->lm;
   j->count = encode_task(&r->e, r->of, r->in, text);
-  if (j->count + (r->of != TAG) > r->most) return 0;
-  j->skip = text.size == 0 && !r->lm; /* a language model continues an empty prompt, too */
+  for (i = 0; i < j->count; i++) j->unknown += r->e.ids[i] == SYN_UNKNOWN;
+  if (j->count + (r->of != TAG) > r->most) {
+    say_long(r, j);
+    j->cut = 1;
+    if (strcmp(r->too_long, "stop") == 0) return 0;
+    if (strcmp(r->too_long, "empty") == 0) j->skip = 1;
+    job_cut(r, j, r->e.ids);
+  }
+  j->skip |= j->count == 0 && !r->lm;
   j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
   memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
   return 1;
@@ -300,41 +374,79 @@ static void job_free(job *j) {
   free(j->out.at);
 }
 
-/* Reads one line without its end; 0 at the end of the file. */
-static int read_line(FILE *f, buffer *b) {
+/* The lines of a file or pipe, one after the other, as read_lines finds them. */
+typedef struct line_reader {
+  FILE *f;
+  buffer text;
+  const char *path;
+  syn_text rest;   /* of a text that ends its lines in CR, all of which is in `text` */
+  size_t bytes;    /* read so far */
+  int feeds;       /* 1: a '\n' was read */
+} line_reader;
+
+/* Reads up to the next '\n'. */
+static int read_to_feed(line_reader *in) {
   int c;
-  b->size = 0;
-  while ((c = getc(f)) != EOF && c != '\n') put_byte(b, (char)c);
-  if (b->size && b->at[b->size - 1] == '\r') b->size--;
-  return c != EOF || b->size;
+  in->text.size = 0;
+  while ((c = getc(in->f)) != EOF && c != '\n') put_byte(&in->text, (char)c);
+  in->bytes += in->text.size + (c == '\n');
+  if (c == '\n') in->feeds = 1;
+  return c != EOF || in->text.size;
 }
 
-/* Reads, decodes and prints up to `most` lines; returns their number. A line that is too long ends
-   the run after the output of the lines before it. */
-static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t most, size_t line) {
-  buffer text = {NULL, 0, 0};
+/* The next line; 0 at the end. The first one shows whether this is a text in UTF-8. */
+static int read_line(line_reader *in, syn_text *line) {
+  int first = !in->bytes;
+  while (!in->rest.at) {
+    if (!read_to_feed(in)) return 0;
+    buffer_reserve(&in->text, 1);
+    if (first) check_text(buffer_text(&in->text), in->path);
+    if (first) skip_byte_order_mark(&in->text);
+    if (first && !in->text.size && !in->feeds) return 0;
+    if (!in->feeds) {
+      unify_line_ends(&in->text);
+      if (in->text.at[in->text.size - 1] == '\n') in->text.size--;
+    }
+    in->rest = buffer_text(&in->text);
+    if (in->rest.size && in->feeds && in->rest.at[in->rest.size - 1] == '\r') in->rest.size--;
+  }
+  return next_piece(&in->rest, in->feeds ? "" : "\n", line);
+}
+
+/* Reads, decodes and prints up to `most` lines; returns their number. */
+static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size_t line) {
+  syn_text text;
   size_t n = 0, i;
-  int whole = 1;
-  while (n < most && whole && read_line(in, &text)) {
-    buffer_reserve(&text, 1);
-    if (line + n == 0) skip_byte_order_mark(&text);
-    whole = job_fill(r, &jobs[n], line + n + 1, buffer_text(&text));
-    n += (size_t)whole;
+  while (n < most && !r->stopped && read_line(in, &text)) {
+    scan_text(&r->scan, text);
+    r->bytes += text.size;
+    r->stopped = !job_fill(r, &jobs[n], line + n + 1, text);
+    n += !r->stopped;
   }
   decode_jobs(r, jobs, n);
-  for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
+  for (i = 0; i < n; i++) print_result(jobs[i].out.at, jobs[i].out.size);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
-  if (!whole) r->refused = jobs[n].count + (r->of != TAG);
   for (i = 0; i < n; i++) job_free(&jobs[i]);
-  free(text.at);
   return n;
 }
 
-/* Settings that only `run` has: sampling, --nbest, streaming. */
+/* Says what was unusual in the lines, after the last one. */
+static void run_say(const runner *r, const char *path) {
+  say_long_lines(r);
+  say_scan(&r->scan, path, r->bytes, tokenizers_compose(r->m));
+  say_unknown(&r->e, path, "", UNKNOWN_TO_MODEL);
+}
+
+/* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
+   alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
   r->config.temperature = (float)opt_number(a, "temperature");
   r->config.top_k = opt_int(a, "top-k");
   r->config.top_p = (float)opt_number(a, "top-p");
+  if (r->config.top_p <= 0.0f) r->config.top_p = FLT_MIN;
+  r->config.unknown = opt_flag(a, "unknown");
+  if (r->config.temperature > 0.0f && opt_given(a, "beam") && r->config.beam > 1)
+    fprintf(stderr, "syn: --beam %d has no effect with --temperature\n", r->config.beam);
   if (r->config.temperature > 0.0f) r->config.beam = 1;
   else if (r->config.top_k || r->config.top_p < 1.0f)
     fprintf(stderr, "syn: --top-k and --top-p have no effect without --temperature\n");
@@ -358,8 +470,11 @@ static int run_run(const arguments *a) {
   job *jobs;
   size_t line = 0, n, most;
   int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
-  FILE *in = from_file ? open_file(a->words[0], "rb") : stdin;
-  if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
+  line_reader in;
+  memset(&in, 0, sizeof in);
+  in.path = from_file ? a->words[0] : "stdin";
+  in.f = from_file ? open_file(in.path, "rb") : stdin;
+  if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
   context_open(&c, a);
   m = runner_model(&c, a);
   check_file(&c, opt_text(a, "model"));
@@ -368,18 +483,16 @@ static int run_run(const arguments *a) {
   runner_ready(&r);
   most = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
   jobs = (job *)take(most, sizeof *jobs);
-  do line += n = run_chunk(&r, in, jobs, most, line);
-  while (n && !r.refused);
-  if (ferror(in))
-    fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
-  if (from_file) fclose(in);
+  do line += n = run_chunk(&r, &in, jobs, most, line);
+  while (n && !r.stopped);
+  if (ferror(in.f)) fail(FAILED_JOB, "cannot read %s: %s", in.path, strerror(errno));
+  run_say(&r, in.path);
+  if (from_file) fclose(in.f);
+  free(in.text.at);
   free(jobs);
   runner_close(&r);
   syn_model_free(m);
-  if (r.refused)
-    fail(FAILED_JOB, "line %lu has %d tokens%s, the model takes %d", (unsigned long)line + 1,
-         r.refused, r.lm ? " with its begin" : r.of == TAG ? "" : " with its end", r.most);
-  return 0;
+  return r.stopped ? FAILED_JOB : 0;
 }
 
 /* ==============================================================================================
@@ -401,18 +514,12 @@ typedef struct evaluation {
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
   size_t left;              /* pairs that do not fit the model */
+  double unknown;           /* share of the tokens that the model does not know */
+  int how;                  /* of read_data */
 } evaluation;
 
 static int is_loss_metric(syn_text name) {
   return text_is(name, "ppl") || text_is(name, "nats") || text_is(name, "nats_char");
-}
-
-/* Characters of a text. */
-static double count_characters(syn_text t) {
-  size_t i = 0, n = 0;
-  uint32_t code;
-  for (; i < t.size; n++) i += decode(t, i, &code);
-  return (double)n;
 }
 
 /* Adds pair i, if it fits the model. Returns the characters of its target, 0: it does not fit. */
@@ -420,7 +527,9 @@ static double loss_add(evaluation *e, syn_data *d, size_t i) {
   const syn_tokenizer *t[2];
   t[0] = syn_model_tokenizer(e->m, SYN_SRC);
   t[1] = syn_model_tokenizer(e->m, SYN_TGT);
-  if (pairs_add(&e->c, d, &e->p, i, i + 1, t, syn_model_config(e->m)->max_len)) {
+  size_t left = pairs_add(d, &e->p, i, i + 1, t, syn_model_config(e->m)->max_len);
+  check(&e->c);
+  if (left) {
     e->left++;
     return 0.0;
   }
@@ -435,6 +544,21 @@ static void loss_left_out(const evaluation *e) {
             (unsigned long)e->left, (unsigned long)e->p.count, syn_model_config(e->m)->max_len);
 }
 
+/* The share of unknown tokens in what was encoded, and says it. */
+static void eval_unknown(evaluation *e) {
+  const encoder *in = &e->p.encoders[0], *out = &e->p.encoders[1];
+  const char *path[2];
+  int two = e->of == SEQ2SEQ;
+  path[0] = e->p.names[0] ? e->p.names[0] : opt_text(e->a, "data");
+  path[1] = e->p.names[1] ? e->p.names[1] : path[0];
+  if (e->of >= CLASSIFY) out = NULL;
+  if (e->of == LM) in = out, out = NULL;
+  e->unknown = (in->unknown + (out ? out->unknown : 0.0)) /
+               (in->tokens + (out ? out->tokens : 0.0) + 1e-9);
+  say_unknown(in, path[0], two ? "source " : "", UNKNOWN_TO_MODEL);
+  if (out) say_unknown(out, path[1], "target ", UNKNOWN_TO_MODEL);
+}
+
 /* Loss on the first alternatives; lm: on windows that overlap by half their length. */
 static void eval_loss(evaluation *e) {
   const syn_config *k = syn_model_config(e->m);
@@ -445,10 +569,12 @@ static void eval_loss(evaluation *e) {
   check(&e->c);
   for (i = 0; i < e->p.count; i++) characters += loss_add(e, d, i);
   if (e->of == LM) {
-    buffer text = read_text(opt_text(e->a, "data"));
+    buffer text = read_data(opt_text(e->a, "data"), e->how);
     characters = count_characters(buffer_text(&text));
-    windows_add(&e->c, d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), k->max_len,
-                k->max_len > 1 ? k->max_len / 2 : 1);
+    windows_add(&e->p.encoders[1], d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT),
+                k->max_len, k->max_len > 1 ? k->max_len / 2 : 1);
+    check(&e->c);
+    eval_unknown(e);
     free(text.at);
   }
   loss_left_out(e);
@@ -458,20 +584,17 @@ static void eval_loss(evaluation *e) {
   syn_data_free(d);
 }
 
-/* Decodes all sources. One that is too long for the model counts with an empty output. */
+/* Decodes all sources. */
 static void eval_decode(evaluation *e) {
   runner r;
-  size_t i, left = 0;
+  size_t i;
   runner_open(&r, &e->c, e->m, e->a);
   runner_ready(&r);
   e->jobs = (job *)take(e->p.count, sizeof *e->jobs);
   e->hyp = (syn_text *)take(e->p.count, sizeof *e->hyp);
   for (i = 0; i < e->p.count; i++)
-    if (!job_fill(&r, &e->jobs[i], i + 1, e->p.side[0][i])) e->jobs[i].skip = 1, left++;
-  if (left)
-    fprintf(stderr,
-            "syn: %lu of %lu sources do not fit the model's max_len %d: their output is empty\n",
-            (unsigned long)left, (unsigned long)e->p.count, r.most);
+    if (!job_fill(&r, &e->jobs[i], i + 1, e->p.side[0][i])) exit(FAILED_JOB);
+  say_long_lines(&r);
   decode_jobs(&r, e->jobs, e->p.count);
   for (i = 0; i < e->p.count; i++) {
     e->hyp[i] = buffer_text(&e->jobs[i].out);
@@ -480,19 +603,70 @@ static void eval_decode(evaluation *e) {
   runner_close(&r);
 }
 
-/* Checks that every label occurred in training and every token has a tag; counts the tags. */
-static void eval_labels(evaluation *e) {
-  encoder src, tgt;
-  size_t i;
-  int n;
-  memset(&src, 0, sizeof src);
-  memset(&tgt, 0, sizeof tgt);
-  for (i = 0; i < e->p.count; i++) {
-    n = encode_task(&src, e->of, syn_model_tokenizer(e->m, SYN_SRC), e->p.side[0][i]);
-    e->n_tags += (size_t)encode_labels(&tgt, &e->p, i, syn_model_tokenizer(e->m, SYN_TGT), n);
+/* -- labels that the training had not -- */
+
+enum { NEW_LABELS_NAMED = 5 };
+
+/* Some of these labels, and how often they and all others occur. */
+typedef struct new_labels {
+  syn_text at[NEW_LABELS_NAMED];
+  size_t times[NEW_LABELS_NAMED], all;
+  int named;
+} new_labels;
+
+static void new_label_add(new_labels *l, syn_text label) {
+  int i = 0;
+  l->all++;
+  while (i < l->named && !text_equal(l->at[i], label)) i++;
+  if (i == NEW_LABELS_NAMED) return;
+  if (i == l->named) l->at[l->named++] = label;
+  l->times[i]++;
+}
+
+static void new_labels_say(const new_labels *l, const char *path, size_t labels) {
+  buffer b = {NULL, 0, 0};
+  size_t rest = l->all;
+  char times[40];
+  int i;
+  for (i = 0; i < l->named; rest -= l->times[i++]) {
+    snprintf(times, sizeof times, " (%lu)", (unsigned long)l->times[i]);
+    put(&b, i ? ", " : "", i ? 2 : 0);
+    put(&b, l->at[i].at, (size_t)short_size(l->at[i]));
+    put(&b, times, strlen(times));
   }
-  free(src.ids);
-  free(tgt.ids);
+  if (rest) put(&b, ", ...", 5);
+  if (l->all)
+    fprintf(stderr, "syn: %s: %lu of %lu labels are not in the training; they count as wrong and have "
+            "no loss: %.*s\n", path, (unsigned long)l->all, (unsigned long)labels, (int)b.size, b.at);
+  free(b.at);
+}
+
+/* Encodes all pairs of classify and tag, checks that every token has a tag, counts the tags. */
+static void eval_labels(evaluation *e) {
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  new_labels l;
+  size_t i, all = 0;
+  int n, m, k;
+  memset(&l, 0, sizeof l);
+  e->p.new_labels = 1;
+  for (i = 0; i < e->p.count; i++) {
+    n = encode_task(&e->p.encoders[0], e->of, syn_model_tokenizer(e->m, SYN_SRC), e->p.side[0][i]);
+    m = encode_labels(&e->p.encoders[1], &e->p, i, t, n);
+    for (k = 0; k < m; k++)
+      if (e->p.encoders[1].ids[k] < 0) new_label_add(&l, label_at(&e->p, t, i, k));
+    all += (size_t)m;
+  }
+  e->n_tags = all;
+  new_labels_say(&l, e->p.names[1], all);
+}
+
+/* Encodes all pairs of seq2seq, for the counts alone. */
+static void eval_texts(evaluation *e) {
+  size_t i;
+  for (i = 0; i < e->p.count; i++) {
+    encode(&e->p.encoders[0], syn_model_tokenizer(e->m, SYN_SRC), e->p.side[0][i]);
+    encode(&e->p.encoders[1], syn_model_tokenizer(e->m, SYN_TGT), first_alternative(&e->p, i));
+  }
 }
 
 /* Splits a line into its tags, out[0 .. count-1], and returns count; count 0: all tags of the line.
@@ -501,10 +675,14 @@ static void eval_labels(evaluation *e) {
 static size_t eval_split_tags(const evaluation *e, encoder *ids, syn_text line, syn_text *out,
                        size_t count) {
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  int words = strcmp(syn_tokenizer_type(t), "space") == 0;
   size_t n = (size_t)encode(ids, t, line), i;
+  syn_text word;
   if (!count) count = n;
-  for (i = 0; i < count; i++)
-    out[i] = i < n ? syn_tokenizer_piece(t, ids->ids[i], 1) : text_of("");
+  for (i = 0; i < count; i++) {
+    if (words) word.size = 0, next_word(&line, &word);
+    out[i] = i >= n ? text_of("") : words ? word : syn_tokenizer_piece(t, ids->ids[i], 1);
+  }
   return i;
 }
 
@@ -535,6 +713,7 @@ static void eval_output(evaluation *e, const char *name) {
 
 static void eval_metric(evaluation *e, syn_text name) {
   int json = opt_flag(e->a, "json");
+  char share[32], beside[40] = "";
   double value;
   if (!is_loss_metric(name)) {
     eval_output(e, metric_find(name)->name);
@@ -545,9 +724,15 @@ static void eval_metric(evaluation *e, syn_text name) {
   if (!(fabs(value) < (double)INFINITY)) /* JSON has neither NaN nor infinity */
     fail(FAILED_JOB, "%.*s of %s is %g: its weights are no numbers, or far too large",
          (int)name.size, name.at, opt_text(e->a, "model"), value);
+  if (e->unknown > 0.0) {
+    percent(share, e->unknown, 1.0);
+    snprintf(beside, sizeof beside, "\"unknown\":%.6f,", e->unknown);
+  }
   if (json)
-    printf("{\"metric\":\"%.*s\",\"value\":%.6f,\"n\":%ld}\n", (int)name.size, name.at, value,
-           e->labels);
+    printf("{\"metric\":\"%.*s\",\"value\":%.6f,%s\"n\":%ld}\n", (int)name.size, name.at, value,
+           beside, e->labels);
+  else if (e->unknown > 0.0)
+    printf("%.*s %.4f (%s of the tokens are unknown)\n", (int)name.size, name.at, value, share);
   else printf("%.*s %.4f\n", (int)name.size, name.at, value);
 }
 
@@ -569,9 +754,10 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->m = runner_model(&e->c, a);
   check_file(&e->c, opt_text(a, "model"));
   e->of = task_of(syn_model_config(e->m)->task);
-  e->options.literal = e->options.literal || e->of >= CLASSIFY;
+  if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (!syn_model_tokenizer(e->m, SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  e->how = tokenizers_compose(e->m) ? COMPOSE : 0; /* so that outputs can equal the references */
 }
 
 /* Reads the data, but not those of lm, which eval_loss reads. */
@@ -580,9 +766,11 @@ static void eval_read(evaluation *e) {
   int lm = e->of == LM;
   if (lm) check_one_file(e->a, "lm");
   if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
-  if (!lm && !pairs_read(&e->p, e->of, e->a, names))
+  if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
     fail(WRONG_USE, "eval wants --data, or --src and --tgt");
   if (e->of >= CLASSIFY) eval_labels(e);
+  else if (!lm) eval_texts(e);
+  if (!lm) eval_unknown(e);
 }
 
 static void eval_close(evaluation *e) {

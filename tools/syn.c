@@ -33,6 +33,7 @@
 
 #include "text.h"
 #include "options.h"
+#include "overlap.h"
 #include "metrics.h"
 #include "data.h"
 #include "auto.h"
@@ -51,7 +52,7 @@
    automatic or no limit, the help says so. */
 
 /* Options that several commands share. */
-#define MODEL_FILE {"model", 'm', TEXT, NULL, "FILE", "the model"}
+#define MODEL_FILE {"model", 'm', READS, NULL, "FILE", "the model"}
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
   {"isa", 0, TEXT, "", "ISA", "kernels to use: scalar, avx2 ...; none: the fastest of this machine"}
@@ -73,44 +74,52 @@
   {"src-vocab", 0, INT, src, "4..16777216", "size of the source vocabulary"}, \
   {"tgt-vocab", 0, INT, tgt, "4..16777216", "size of the target vocabulary"}, \
   {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
+#define TOO_LONG_OPTION \
+  {"too-long", 0, CHOICE, "cut", "cut|empty|stop", \
+   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, half " \
+   "of max-len), has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
-  {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
+  {"alpha", 0, NUMBER, "0.6", "0..10", "length penalty of the beam"}, \
   {"max-len", 0, INT, "0", "0..1000000", \
    "longest output in tokens (lm: with the line given); 0: the model's"}, \
   {"batch", 0, INT, "32", "1..65536", "lines decoded together"}, \
+  TOO_LONG_OPTION, \
   {"type", 0, CHOICE, "f32", "f32|i8", "of the matrix products while decoding; i8 is faster"}
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),
-    {"data", 0, TEXT, "", "FILE",
-     "TSV: source TAB target; classify: label TAB text [TAB text]; tag: text TAB tags; "
-     "lm: plain text"},
-    {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, TEXT, "", "FILE", "target lines (labels, tags)"},
-    {"valid", 0, TEXT, "", "FILE", "as --data, for validation"},
-    {"valid-src", 0, TEXT, "", "FILE", "as --src"},
-    {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
+    {"data", 0, READS, "", "FILE",
+     "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
+     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
+    {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
+    {"tgt", 0, READS, "", "FILE", "target lines (labels, tags); a TAB is followed by another accepted one"},
+    {"valid", 0, READS, "", "FILE", "as --data, for validation"},
+    {"valid-src", 0, READS, "", "FILE", "as --src"},
+    {"valid-tgt", 0, READS, "", "FILE", "as --tgt"},
     {"hold-back", 0, NUMBER, "0", "0..0.5",
      "without --valid: validates on this share of --data, which is not trained on"},
-    LITERAL_OPTION,
+    ALTERNATIVES_OPTION,
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
      "other spans in every epoch"},
-    {"init", 0, TEXT, "", "MODEL",
+    {"init", 0, READS, "", "MODEL",
      "starts from its weights, where they fit; its network and tokenizers are the defaults"},
     {"init-other-task", 0, FLAG, "off", "", "--init may be a model of another task"},
-    {"output", 'o', TEXT, NULL, "FILE",
+    {"output", 'o', WRITES, NULL, "FILE",
      "the model to write; also where the loss rose, but then the status is 1"},
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate"},
     {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others"},
     {"tokenizer", 0, TEXT, "", "char|byte|space|bpe:SIZE",
-     "of both sides; none: bpe:4000, tag: space"},
+     "of both sides; none: bpe:4000, tag: space. space: words, between runs of white space"},
     {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; none: --tokenizer"},
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER",
      "of the target; none: --tokenizer; classify: a label is one class"},
-    {"lowercase", 0, FLAG, "off", "", "texts in lower case"},
+    {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
+    {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
+    {"nfc", 0, FLAG, "off", "",
+     "composes letters and their marks on both sides (Unicode's NFC), so that a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
@@ -139,7 +148,7 @@ static const option train_options[] = {
      "so far; 0.1 suits --schedule rsqrt; 0: off"},
     {"stop-after", 0, INT, "0", "0..",
      "ends after this many validations without progress; 0: never"},
-    {"checkpoint", 0, TEXT, "", "FILE",
+    {"checkpoint", 0, WRITES, "", "FILE",
      "--resume continues from it; Ctrl-C writes it, then the model"},
     {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
     {"ignore-save-errors", 0, FLAG, "off", "",
@@ -153,11 +162,12 @@ static const option train_options[] = {
 static const option run_options[] = {
     MODEL_FILE,
     DECODE_OPTIONS,
-    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text"},
+    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
     {"top-p", 0, NUMBER, "1", "0..1",
-     "samples from the most probable tokens with this sum"},
+     "samples from the most probable tokens that first reach this sum; 0: the first alone; 1: from all"},
+    {"unknown", 0, FLAG, "off", "", "outputs may hold the unknown token, as U+FFFD"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
@@ -165,9 +175,9 @@ static const option run_options[] = {
 
 static const option eval_options[] = {
     MODEL_FILE,
-    {"data", 0, TEXT, "", "FILE", "TSV as for train; lm: plain text"},
-    {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, TEXT, "", "FILE", "target lines"},
+    {"data", 0, READS, "", "FILE", "TSV as for train; lm: plain text"},
+    {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
+    {"tgt", 0, READS, "", "FILE", "target lines"},
     {"metric", 0, TEXT, "", "LIST",
      "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
      "; none: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
@@ -190,29 +200,31 @@ static const option compare_own[] = {
      "repeated, also beside --kinds: a row for each combination"},
     {"seeds", 0, INT, "3", "1..10000", "runs of a row: with --seed and the numbers that follow it"},
     {"seed", 0, BIG, "1", "", "of the first run of a row"},
-    {"test", 0, TEXT, "", "FILE", "as --data, to measure the models"},
-    {"test-src", 0, TEXT, "", "FILE", "as --src"},
-    {"test-tgt", 0, TEXT, "", "FILE", "as --tgt"},
+    {"test", 0, READS, "", "FILE", "as --data, to measure the models"},
+    {"test-src", 0, READS, "", "FILE", "as --src"},
+    {"test-tgt", 0, READS, "", "FILE", "as --tgt"},
     {"metric", 0, TEXT, "", "LIST", "as for eval; none: bleu, lm: nats, classify and tag: accuracy"},
     {"samples", 0, INT, "1000", "0..1000000",
      "of the paired bootstrap of each row against the first: sentences and seeds drawn with "
      "replacement (Koehn 2004; two-sided); 0: no test"},
     {"jobs", 0, INT, "0", "0..1024",
      "runs at a time; 0: as many as the cores hold with --threads each"},
-    {"folder", 'o', TEXT, "compare", "DIR",
+    {"folder", 'o', WRITES, "compare", "DIR",
      "for models, logs and results; the same command goes on there. More --seeds, other metrics and "
      "formats are the same command"},
     {"format", 0, CHOICE, "text", "text|markdown|tsv|json", "of the table"},
     {"json", 0, FLAG, "off", "", "as --format json: one JSON object a line"},
     {"tsv", 0, FLAG, "off", "", "as --format tsv"},
-    {"page", 0, TEXT, "", "FILE", "a page with the table and the loss curves, HTML"},
-    {"init", 0, TEXT, "", "MODEL",
+    {"page", 0, WRITES, "", "FILE", "a page with the table and the loss curves, HTML"},
+    {"init", 0, READS, "", "MODEL",
      "as for train, or the folder of a comparison of the same rows: each run starts from the model of "
      "its row and seed there"},
     {"beam", 0, INT, "4", "1..1024", "as for eval"},
-    {"alpha", 0, NUMBER, "0.6", "0..", "as for eval"},
+    {"alpha", 0, NUMBER, "0.6", "0..10", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
-    {"tokenize", 0, CHOICE, "13a", "13a|none", "as for eval"},
+    {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
+    {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, "as for eval"},
+    {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", "as for eval"},
     {"sentences", 0, TEXT, "<q>", "MARK", "as for eval"},
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
     END_OF_OPTIONS};
@@ -232,7 +244,7 @@ static void fill_compare_options(void) {
 }
 
 static const option info_options[] = {
-    {"model", 'm', TEXT, "", "FILE", "the model; without it, options describe the network"},
+    {"model", 'm', READS, "", "FILE", "the model; without it, options describe the network"},
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),
     VOCABULARY_OPTIONS("4000", "4000"),
@@ -259,25 +271,25 @@ static const option grad_options[] = {
     END_OF_OPTIONS};
 
 static const option trace_options[] = {
-    {"model", 'm', TEXT, "", "FILE", "the model; without it, options describe the network"},
-    {"output", 'o', TEXT, NULL, "FILE", "the page to write, HTML"},
+    {"model", 'm', READS, "", "FILE", "the model; without it, options describe the network"},
+    {"output", 'o', WRITES, NULL, "FILE", "the page to write, HTML"},
     {"input", 0, TEXT, "", "TEXT", "the text that the model reads"},
     {"target", 0, TEXT, "", "TEXT",
      "what it is to answer, for loss and gradients; none: what it answers (seq2seq)"},
     {"input2", 0, TEXT, "", "TEXT", "a second text beside the first"},
     {"target2", 0, TEXT, "", "TEXT", "what it is to answer to that"},
-    {"compare", 0, TEXT, "", "FILE", "a second model beside the first"},
-    {"document", 0, TEXT, "", "FILE",
+    {"compare", 0, READS, "", "FILE", "a second model beside the first"},
+    {"document", 0, READS, "", "FILE",
      "what a program of yours wrote with syn_trace; may be repeated"},
-    {"data", 0, TEXT, "", "FILE", "as for train: its first lines, beside --input or without it"},
-    {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, TEXT, "", "FILE", "target lines"},
-    LITERAL_OPTION,
+    {"data", 0, READS, "", "FILE", "as for train: its first lines, beside --input or without it"},
+    {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
+    {"tgt", 0, READS, "", "FILE", "target lines"},
+    ALTERNATIVES_OPTION,
     {"count", 0, INT, "1", "1..1000", "lines of --data"},
-    {"log", 0, TEXT, "", "FILE", "what train printed, with or without --json: the loss curve"},
+    {"log", 0, READS, "", "FILE", "what train printed, with or without --json: the loss curve"},
     {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},
     {"weights", 0, INT, "2048", "1..", "likewise larger parameters"},
-    {"pgm", 0, TEXT, "", "DIR", "also writes each map as DIR/SENTENCE.LAYER.HEAD.pgm"},
+    {"pgm", 0, WRITES, "", "DIR", "also writes each map as DIR/SENTENCE.LAYER.HEAD.pgm"},
     {"cell", 0, INT, "8", "1..64", "pixels of a weight in these"},
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),
@@ -295,8 +307,8 @@ static const option quantize_options[] = {
     END_OF_OPTIONS};
 
 static const option embed_options[] = {
-    {"model", 'm', TEXT, NULL, "FILE", "the model"},
-    {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
+    {"model", 'm', READS, NULL, "FILE", "the model"},
+    {"output", 'o', WRITES, NULL, "FILE", "the C header that is written"},
     {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
     {"type", 0, CHOICE, "auto", "auto|i8|i4",
      "of weights; i4: half the bytes, a scale for each 32; auto: i4 where the file has 4 bits"},
@@ -342,7 +354,8 @@ static const command_row *find_command(const char *name) {
     if (strcmp(name, commands[i].name) == 0) return &commands[i];
     nearest_try(&near, text_of(name), commands[i].name);
   }
-  fail(WRONG_USE, "no command %.60s; the nearest is %s (syn help lists all)", name, near.name);
+  fail(WRONG_USE, "no command %.*s; the nearest is %s (syn help lists all)",
+       short_size(text_of(name)), name, near.name);
   return NULL;
 }
 

@@ -81,8 +81,9 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
-   slice of it. Bytes are not changed: 0 and invalid UTF-8 pass. Only a UTF-8 byte order mark at
-   the beginning of the file is skipped. */
+   slice of it. A text file has a byte order mark skipped at its beginning and its line ends made one
+   byte; a file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
+   UTF-8 pass: text_scan counts them. */
 
 typedef struct lines {
   buffer bytes;
@@ -103,7 +104,12 @@ MAYBE_UNUSED static int file_exists(const char *path) {
   return f != NULL;
 }
 
-/* "-" is standard input. */
+/* Bytes of a text that a message shows: at most 60, the last character whole. For %.*s. */
+MAYBE_UNUSED static int short_size(syn_text t) {
+  return t.size < 60 ? (int)t.size : (int)syn__utf8_whole(t.at, 60);
+}
+
+/* The bytes of a file as they are. "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
@@ -116,47 +122,113 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   } while (got);
   if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(errno));
   if (f != stdin) fclose(f);
-  skip_byte_order_mark(&b);
   return b;
 }
 
-/* PATH.tmp is written and renamed, so that PATH has all of it or stays what it was. A device is
-   written directly. */
-MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
-  buffer name = {NULL, 0, 0};
-  int direct = syn__path_special(path), ok, error;
-  FILE *f;
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", direct ? 0 : 4);
-  put_byte(&name, 0);
-  f = open_file(name.at, "wb");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
-  ok = fwrite(bytes, 1, size, f) == size;
-  ok = fclose(f) == 0 && ok && (direct || syn__path_rename(name.at, path));
-  error = errno;
-  if (!ok && !direct) remove_file(name.at);
-  free(name.at);
-  if (!ok) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(error));
+/* The name of UTF-16 or UTF-32 without a byte order mark, by the places of its bytes 0: those of a
+   UTF-16 text have one parity, as at least half of its characters are below 256; a UTF-32 text has
+   two at the same side of each four. Else null. */
+static const char *wide_text(syn_text t) {
+  static const char *const names[] = {"UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE"};
+  size_t zeros[4] = {0, 0, 0, 0}, n = t.size & ~(size_t)3, i;
+  for (i = 0; i < n; i++) zeros[i % 4] += !t.at[i];
+  if (n && zeros[0] == n / 4 && zeros[1] > n / 8) return names[2];
+  if (n && zeros[3] == n / 4 && zeros[2] > n / 8) return names[3];
+  n = t.size & ~(size_t)1;
+  zeros[0] = zeros[1] = 0;
+  for (i = 0; i < n; i++) zeros[i % 2] += !t.at[i];
+  for (i = 0; i < 2; i++)
+    if (zeros[i] >= 2 && zeros[i] > n / 4 && !zeros[!i]) return names[i];
+  return NULL;
 }
 
-/* Lines end in LF or CRLF; the last one may lack it. A file of no bytes is an error. */
-MAYBE_UNUSED static lines read_lines(const char *path) {
-  lines l;
-  syn_text rest, line;
+/* The first bytes by which a file is known that is no text in UTF-8, and what to do with it. */
+static const struct {
+  const char *bytes;
+  size_t size;
+  const char *name, *remedy;
+} other_files[] = {
+    {"\xFF\xFE\0\0", 4, "UTF-32", "convert it with iconv -f utf-32 -t utf-8"},
+    {"\0\0\xFE\xFF", 4, "UTF-32", "convert it with iconv -f utf-32 -t utf-8"},
+    {"\xFF\xFE", 2, "UTF-16", "convert it with iconv -f utf-16 -t utf-8"},
+    {"\xFE\xFF", 2, "UTF-16", "convert it with iconv -f utf-16 -t utf-8"},
+    {"\x1F\x8B", 2, "gzip", "unpack it with gunzip"},
+    {"PK\3\4", 4, "zip", "unpack it (a document of Word or Excel: save it as plain text)"},
+    {"\xFD" "7zXZ", 5, "xz", "unpack it with unxz"},
+    {"BZh91AY", 7, "bzip2", "unpack it with bunzip2"},
+    {"\x28\xB5\x2F\xFD", 4, "zstd", "unpack it with unzstd"},
+    {"%PDF-", 5, "PDF", "save it as plain text"},
+    {"\x7F" "ELF", 4, "a program", "a text file is wanted"},
+};
+
+/* Exits, with its name, when a file begins like something else than a text in UTF-8. */
+MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
+  const char *wide;
   size_t i;
-  l.bytes = read_file(path);
+  if (t.size > 4096) t.size = 4096;
+  for (i = 0; i < COUNT(other_files); i++)
+    if (t.size >= other_files[i].size && !memcmp(t.at, other_files[i].bytes, other_files[i].size))
+      fail(FAILED_JOB, "%s: this is %s: %s", path, other_files[i].name, other_files[i].remedy);
+  wide = t.size ? wide_text(t) : NULL;
+  if (wide) fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
+  if (t.size > 8 && !t.at[6] && !t.at[7] && t.at[8] == '{')
+    fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
+}
+
+/* Every line end becomes one '\n': CRLF does, and a CR at the end of the text. A text without any
+   '\n' is of a system that ended its lines in CR. Another CR stays, a character of its line. */
+MAYBE_UNUSED static void unify_line_ends(buffer *b) {
+  size_t i, n = 0;
+  int feeds = b->size && memchr(b->at, '\n', b->size);
+  for (i = 0; i < b->size; i++) {
+    int at_end = i + 1 == b->size || b->at[i + 1] == '\n';
+    if (b->at[i] != '\r' || (feeds && !at_end)) b->at[n++] = b->at[i];
+    else if (!feeds) b->at[n++] = '\n';
+  }
+  b->size = n;
+}
+
+/* Reads a text file; one without text is an error. */
+MAYBE_UNUSED static buffer read_text(const char *path) {
+  buffer b = read_file(path);
+  check_text(buffer_text(&b), path);
+  skip_byte_order_mark(&b);
+  unify_line_ends(&b);
+  if (!b.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
+  return b;
+}
+
+/* Writes a file as the library writes its own: PATH has all of it or stays what it was, see
+   syn_file_write. A failure is recorded in c. */
+MAYBE_UNUSED static void write_bytes(syn_context *c, const char *path, const void *bytes,
+                                     size_t size) {
+  syn__writer w;
+  if (!syn__writer_open(&w, c, path))
+    syn__writer_close(&w, syn__writer_write(&w, bytes, size) == size);
+}
+MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
+  syn_context c;
+  syn_context_init(&c, NULL);
+  write_bytes(&c, path, bytes, size);
+  check(&c);
+}
+
+/* The lines of a block of bytes, which they own; the last one may lack its end. */
+MAYBE_UNUSED static lines lines_of(buffer bytes) {
+  lines l;
+  syn_text rest;
+  size_t i;
+  l.bytes = bytes;
   l.count = 0;
-  if (!l.bytes.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
-  if (l.bytes.at[l.bytes.size - 1] != '\n') put_byte(&l.bytes, '\n');
+  if (l.bytes.size && l.bytes.at[l.bytes.size - 1] != '\n') put_byte(&l.bytes, '\n');
   for (i = 0; i < l.bytes.size; i++) l.count += l.bytes.at[i] == '\n';
   l.at = (syn_text *)take(l.count, sizeof *l.at);
   rest = buffer_text(&l.bytes);
-  for (i = 0; i < l.count && next_piece(&rest, "\n", &line); i++) {
-    if (line.size && line.at[line.size - 1] == '\r') line.size--;
-    l.at[i] = line;
-  }
+  for (i = 0; i < l.count && next_piece(&rest, "\n", &l.at[i]);) i++;
   return l;
 }
+/* The lines of a text file. */
+MAYBE_UNUSED static lines read_lines(const char *path) { return lines_of(read_text(path)); }
 
 MAYBE_UNUSED static void lines_free(lines *l) {
   free(l->bytes.at);
@@ -196,41 +268,58 @@ MAYBE_UNUSED static int is_space(uint32_t c) {
          c == 0x3000;
 }
 
-/* Lower case of Latin, Greek and Cyrillic letters; other characters do not change. */
-MAYBE_UNUSED static uint32_t lower(uint32_t c) {
-  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  if (c < 0x100) return c >= 0xC0 && c <= 0xDE && c != 0xD7 ? c + 32 : c;
-  if (c == 0x178) return 0xFF;
-  if (c == 0x130 || c == 0x138 || c == 0x149) return c;
-  if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E)) return c + (c & 1);
-  if (c < 0x178) return c | 1;
-  if (c >= 0x391 && c <= 0x3AB && c != 0x3A2) return c + 32;
-  if (c == 0x386) return 0x3AC;
-  if (c >= 0x388 && c <= 0x38A) return c + 37;
-  if (c == 0x38C) return 0x3CC;
-  if (c == 0x38E || c == 0x38F) return c + 63;
-  if (c >= 0x400 && c <= 0x42F) return c + (c < 0x410 ? 80 : 32);
-  if ((c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x4BF)) return c | 1;
-  if ((c >= 0x4D0 && c <= 0x52F) || (c >= 0x1E00 && c <= 0x1E95)) return c | 1;
-  if (c >= 0x1EA0 && c <= 0x1EFF) return c | 1;
-  return c == 0x1E9E ? 0xDF : c;
-}
-
-/* Appends t in lower case. Letters that change have at most three bytes in UTF-8. */
-MAYBE_UNUSED static void put_lower(buffer *b, syn_text t) {
-  uint32_t code, low;
+/* A text without characters but white space. */
+MAYBE_UNUSED static int is_blank(syn_text t) {
+  uint32_t code;
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    low = lower(code);
-    if (low == code) put(b, t.at + i, size);
-    else if (low < 0x80) put_byte(b, (char)low);
-    else {
-      if (low >= 0x800) put_byte(b, (char)(0xE0 | low >> 12));
-      put_byte(b, (char)(low >= 0x800 ? 0x80 | (low >> 6 & 0x3F) : 0xC0 | low >> 6));
-      put_byte(b, (char)(0x80 | (low & 0x3F)));
-    }
+    if (!is_space(code)) return 0;
   }
+  return 1;
+}
+
+/* What a text has beside well-formed characters. */
+typedef struct text_scan {
+  size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
+  size_t alone, marks;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
+  size_t zeros, returns; /* bytes 0; CR inside of lines */
+  size_t letters, apart; /* apart: what may follow a letter and be one with it */
+} text_scan;
+
+MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
+  unsigned char c = (unsigned char)t.at[i];
+  s->invalid++;
+  s->marks += c < 0xA0;
+  s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
+              (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
+}
+
+/* Accents, parts of Hangul syllables, the marks of voiced kana. */
+MAYBE_UNUSED static int may_compose(uint32_t c) {
+  return (c >= 0x300 && c < 0x370) || (c >= 0x1161 && c < 0x1200) || c == 0x3099 || c == 0x309A;
+}
+
+/* Adds the counts of a text. */
+MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
+  uint32_t code;
+  size_t i, size;
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    s->wide += size > 1;
+    s->zeros += !code;
+    s->returns += code == '\r';
+    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) scan_invalid(s, t, i);
+    else if (may_compose(code)) s->apart++;
+    else s->letters += code >= 0xAA || (code | 32) - 'a' < 26u;
+  }
+}
+
+/* Appends t in lower case. */
+MAYBE_UNUSED static void put_lower(buffer *b, syn_text t) {
+  size_t most = size_mul(3, t.size) + 1;
+  buffer_reserve(b, most);
+  b->size += syn_text_normalize(t, SYN_LOWERCASE, b->at + b->size, most);
 }
 
 /* Words with one space between them, or characters without one. Units i ... i+n-1 are the bytes
@@ -267,8 +356,46 @@ MAYBE_UNUSED static syn_text units_slice(const units *u, size_t i, size_t n) {
   t.size = u->to[i + n - 1] - u->from[i];
   return t;
 }
-MAYBE_UNUSED static int unit_equal(const units *a, size_t i, const units *b, size_t k) {
-  return text_equal(units_slice(a, i, 1), units_slice(b, k, 1));
+
+/* A text and its place in a list, to sort the list. */
+typedef struct numbered {
+  syn_text text;
+  size_t at;
+} numbered;
+
+MAYBE_UNUSED static int numbered_order(const void *a, const void *b) {
+  return text_compare(((const numbered *)a)->text, ((const numbered *)b)->text);
+}
+
+/* Gives n texts numbers below n, number [n]: equal texts equal ones. So that loops over pairs of
+   words compare numbers. */
+MAYBE_UNUSED static void number_texts(const syn_text *texts, size_t n, size_t *number) {
+  numbered *sorted = (numbered *)take(n, sizeof *sorted);
+  size_t i, next = 0;
+  for (i = 0; i < n; i++) sorted[i].text = texts[i], sorted[i].at = i;
+  qsort(sorted, n, sizeof *sorted, numbered_order);
+  for (i = 0; i < n; i++) {
+    next += i && !text_equal(sorted[i - 1].text, sorted[i].text);
+    number[sorted[i].at] = next;
+  }
+  free(sorted);
+}
+
+/* The numbers of the units of a, then of those of b; the caller frees them. */
+MAYBE_UNUSED static size_t *units_number(const units *a, const units *b) {
+  size_t n = a->count + b->count, *number = (size_t *)take(n, sizeof *number), i;
+  syn_text *texts = (syn_text *)take(n, sizeof *texts);
+  for (i = 0; i < n; i++)
+    texts[i] = i < a->count ? units_slice(a, i, 1) : units_slice(b, i - a->count, 1);
+  number_texts(texts, n, number);
+  free(texts);
+  return number;
+}
+
+/* Appends one word, after a space where it is not the first. */
+MAYBE_UNUSED static void unit_put_word(units *u, const char *at, size_t size) {
+  if (u->count) put_byte(&u->text, ' ');
+  unit_put(u, at, size);
 }
 
 /* Splits at white space: " a  b" and "a b" give the same units. The loop runs to i == t.size, where
@@ -279,12 +406,25 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
   for (i = 0; i <= t.size; i += size) {
     size = i < t.size ? decode(t, i, &code) : 1;
     if (i < t.size && !is_space(code)) continue;
-    if (i > begin) {
-      if (u->count) put_byte(&u->text, ' ');
-      unit_put(u, t.at + begin, i - begin);
-    }
+    if (i > begin) unit_put_word(u, t.at + begin, i - begin);
     begin = i + size;
   }
+}
+
+/* The next word of a text, of which `rest` becomes what follows; 0: there is none. */
+MAYBE_UNUSED static int next_word(syn_text *rest, syn_text *word) {
+  uint32_t code;
+  size_t i = 0, size = 0, begin;
+  while (i < rest->size && (size = decode(*rest, i, &code), is_space(code))) i += size;
+  for (begin = i; i < rest->size; i += size) {
+    size = decode(*rest, i, &code);
+    if (is_space(code)) break;
+  }
+  word->at = rest->at + begin;
+  word->size = i - begin;
+  rest->at += i;
+  rest->size -= i;
+  return word->size > 0;
 }
 
 /* Every character that is no white space. */
@@ -300,6 +440,7 @@ MAYBE_UNUSED static void split_characters(units *u, syn_text t) {
 /* Levenshtein distance: the fewest insertions, deletions and substitutions that change a into b.
    After step i, row[k] is the distance of the first i units of a and the first k of b. */
 MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
+  size_t *number = units_number(a, b), *other = number + a->count;
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above, best;
   for (k = 0; k <= b->count; k++) row[k] = k;
   for (i = 1; i <= a->count; i++) {
@@ -307,7 +448,7 @@ MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
     row[0] = i;
     for (k = 1; k <= b->count; k++) {
       above = row[k];
-      best = diagonal + !unit_equal(a, i - 1, b, k - 1);
+      best = diagonal + (number[i - 1] != other[k - 1]);
       if (above + 1 < best) best = above + 1;
       if (row[k - 1] + 1 < best) best = row[k - 1] + 1;
       row[k] = best;
@@ -316,24 +457,99 @@ MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
   }
   best = row[b->count];
   free(row);
+  free(number);
   return best;
 }
 
-/* The length of the longest common subsequence, by the same dynamic programming over rows. */
-MAYBE_UNUSED static size_t units_common(const units *a, const units *b) {
-  size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above;
-  for (i = 1; i <= a->count; i++) {
-    diagonal = 0;
-    for (k = 1; k <= b->count; k++) {
-      above = row[k];
-      if (unit_equal(a, i - 1, b, k - 1)) row[k] = diagonal + 1;
-      else if (row[k - 1] > above) row[k] = row[k - 1];
-      diagonal = above;
-    }
+/* Where a number is among the columns of the table below. */
+typedef struct number_columns {
+  size_t last;    /* 1 + its last column; 0: it has none */
+  uint64_t *mask; /* with at least `wide` columns: there are at most 63 such numbers */
+} number_columns;
+
+/* The longest common subsequence of a and b, sequences of numbers. length(i, k) is that of the
+   first i of a and the first k of b. A row is that of one i, as bits: bit k is 0 where length(i,
+   k + 1) = length(i, k) + 1. So 64 columns are computed at a time (Crochemore et al. 2001, "A fast
+   and practical bit-vector algorithm for the longest common subsequence problem"). */
+typedef struct subsequence {
+  const size_t *b;
+  size_t count, wide;    /* columns; words of 64 bits in a row */
+  size_t *before;        /* [count] 1 + the column with the same number before this one, or 0 */
+  number_columns *of;
+  uint64_t *mask;        /* [64][wide] the columns of a number; the first one is for any number */
+} subsequence;
+
+/* of [more than the largest number]: zeros, which subsequence_close leaves there, too. */
+MAYBE_UNUSED static subsequence subsequence_open(const size_t *b, size_t count,
+                                                 number_columns *of) {
+  subsequence s;
+  size_t k, at, times, next = 1;
+  s.b = b;
+  s.count = count;
+  s.wide = count / 64 + 1;
+  s.of = of;
+  s.before = (size_t *)take(count, sizeof *s.before);
+  s.mask = (uint64_t *)take(size_mul(64, s.wide), sizeof *s.mask);
+  for (k = 0; k < count; k++) s.before[k] = of[b[k]].last, of[b[k]].last = k + 1;
+  for (k = 0; k < count; k++) {
+    if (of[b[k]].last != k + 1) continue;
+    for (times = 0, at = k + 1; at; at = s.before[at - 1]) times++;
+    if (times < s.wide) continue;
+    of[b[k]].mask = s.mask + next++ * s.wide;
+    for (at = k + 1; at; at = s.before[at - 1])
+      of[b[k]].mask[(at - 1) / 64] |= (uint64_t)1 << (at - 1) % 64;
   }
-  k = row[b->count];
+  return s;
+}
+MAYBE_UNUSED static void subsequence_close(subsequence *s) {
+  size_t k;
+  for (k = 0; k < s->count; k++) s->of[s->b[k]].last = 0, s->of[s->b[k]].mask = NULL;
+  free(s->before);
+  free(s->mask);
+}
+
+/* row i - 1 becomes row i; x: number i of a. */
+MAYBE_UNUSED static void subsequence_step(const subsequence *s, size_t x, uint64_t *row) {
+  uint64_t carry = 0, both, sum, *mask = s->of[x].mask ? s->of[x].mask : s->mask;
+  size_t k, last = s->of[x].mask ? 0 : s->of[x].last;
+  if (!s->of[x].last) return;
+  for (k = last; k; k = s->before[k - 1]) mask[(k - 1) / 64] |= (uint64_t)1 << (k - 1) % 64;
+  for (k = 0; k < s->wide; k++) {
+    both = row[k] & mask[k];
+    sum = row[k] + both + carry;
+    carry = carry ? sum <= both : sum < both;
+    row[k] = sum | (row[k] & ~mask[k]);
+  }
+  for (k = last; k; k = s->before[k - 1]) mask[(k - 1) / 64] = 0;
+}
+
+/* length(i, k) of row i. */
+MAYBE_UNUSED static size_t subsequence_length(const uint64_t *row, size_t k) {
+  size_t sum = 0, i;
+  for (i = 0; i * 64 < k; i++) {
+    uint64_t x = ~row[i];
+    if (k - i * 64 < 64) x &= ((uint64_t)1 << (k - i * 64)) - 1;
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    sum += (size_t)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+  }
+  return sum;
+}
+
+/* The length of the longest common subsequence. */
+MAYBE_UNUSED static size_t units_common(const units *a, const units *b) {
+  size_t *number = units_number(a, b), i;
+  number_columns *of = (number_columns *)take(a->count + b->count, sizeof *of);
+  subsequence s = subsequence_open(number + a->count, b->count, of);
+  uint64_t *row = (uint64_t *)take(s.wide, sizeof *row);
+  memset(row, 0xFF, s.wide * sizeof *row);
+  for (i = 0; i < a->count; i++) subsequence_step(&s, number[i], row);
+  i = subsequence_length(row, b->count);
+  subsequence_close(&s);
   free(row);
-  return k;
+  free(of);
+  free(number);
+  return i;
 }
 
 /* Edit distance of two names, in characters. */

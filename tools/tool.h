@@ -23,19 +23,83 @@ enum { FAILED_JOB = 1, WRONG_USE = 2 };
 #define UNUSED(x) ((void)(x))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Prints "NAME: ..." as one line on stderr and exits with `status`. Quoted input may hold any
-   bytes: line ends and other control characters become spaces. */
+MAYBE_UNUSED static int is_terminal(int file) {
+#if defined(SYN__POSIX)
+  return isatty(file);
+#elif defined(_WIN32)
+  return _isatty(file);
+#else
+  UNUSED(file);
+  return 0;
+#endif
+}
+
+/* Writes a text with every character visible (\x1b, \u202e, see syn__visible), but for those of
+   `kept`, to out [6 size]; returns the bytes. */
+static size_t make_visible(char *out, const char *text, size_t size, const char *kept) {
+  syn_text all = {NULL, 0};
+  char one[8];
+  size_t at = 0, used = 0, n;
+  all.at = text;
+  all.size = size;
+  while (at < size) {
+    if (text[at] && strchr(kept, text[at])) {
+      out[used++] = text[at++];
+      continue;
+    }
+    n = syn__visible(all, &at, one);
+    memcpy(out + used, one, n);
+    used += n;
+  }
+  return used;
+}
+
+/* 1: a text for this file is made visible. All of stderr is: its lines are read by people. */
+static int is_shown(FILE *f) { return f == stderr || (f == stdout && is_terminal(1)); }
+
+/* printf and fprintf of the tools, so that nothing that a file, a name or a token holds reaches a
+   terminal as a command. Line ends of results stay; on stderr only \r and \n at the ends of the
+   format. Returns the characters, before they are made visible; -1: an error. */
+static int print_text(FILE *f, const char *format, ...) PRINTF_LIKE(2, 3);
+static int print_text(FILE *f, const char *format, ...) {
+  size_t first = strspn(format, "\r\n"), last = strlen(format), tail, size;
+  char *text = NULL, *out;
+  va_list args, again;
+  int n;
+  va_start(args, format);
+  va_copy(again, args);
+  n = is_shown(f) ? vsnprintf(NULL, 0, format, args) : vfprintf(f, format, args);
+  if (is_shown(f) && n >= 0 && (text = (char *)malloc(7 * ((size_t)n + 1))) == NULL) n = -1;
+  if (text) {
+    out = text + n + 1;
+    vsnprintf(text, (size_t)n + 1, format, again);
+    while (last > first && format[last - 1] == '\n') last--;
+    tail = strlen(format + last);
+    size = (size_t)n - first - tail;
+    memcpy(out, text, first);
+    last = first + make_visible(out + first, text + first, size, f == stdout ? "\n\t" : "");
+    memcpy(out + last, text + first + size, tail);
+    if (fwrite(out, 1, last + tail, f) != last + tail) n = -1;
+    free(text);
+  }
+  va_end(args);
+  va_end(again);
+  return n;
+}
+#define printf(...) print_text(stdout, __VA_ARGS__)
+#define fprintf print_text
+
+/* Prints "NAME: ..." as one line on stderr and exits with `status`. */
 static void fail(int status, const char *format, ...) PRINTF_LIKE(2, 3) NO_RETURN;
 static void fail(int status, const char *format, ...) {
   char text[2000];
   va_list args;
-  size_t i;
+  int size;
   fflush(stdout);
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  for (i = 0; text[i]; i++)
-    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) text[i] = ' ';
+  if (size >= (int)sizeof text) text[syn__utf8_whole(text, sizeof text - 1)] = 0;
   fprintf(stderr, TOOL_NAME ": %s\n", text);
   exit(status);
 }
@@ -66,6 +130,14 @@ static void *take(size_t count, size_t size) {
   if (!at) fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
                 (unsigned long)size);
   return at;
+}
+
+/* Prints results, which may hold any bytes: visible on a terminal. */
+MAYBE_UNUSED static void print_result(const char *text, size_t size) {
+  char *out = is_shown(stdout) ? (char *)take(size, 6) : NULL;
+  if (out) fwrite(out, 1, make_visible(out, text, size, "\n\t"), stdout);
+  else fwrite(text, 1, size, stdout);
+  free(out);
 }
 
 static int larger(int a, int b) { return a > b ? a : b; }
@@ -103,6 +175,49 @@ MAYBE_UNUSED static FILE *open_file(const char *path, const char *mode) {
   return syn__path_open(path, mode);
 }
 MAYBE_UNUSED static void remove_file(const char *path) { syn__path_remove(path); }
+
+/* The path behind symbolic links, where the system tells; the caller frees it. */
+MAYBE_UNUSED static char *path_behind(const char *path) {
+  size_t room = strlen(path) + SYN__LINK_MAX;
+  char *behind = (char *)take(room, 1);
+  memcpy(behind, path, strlen(path));
+  if (!syn__path_follow(behind, room)) memcpy(behind, path, strlen(path) + 1);
+  return behind;
+}
+
+#ifdef SYN__POSIX
+/* Whether two folders, the first `size` bytes of paths, are one. */
+static int same_folder(char *a, size_t a_size, char *b, size_t b_size) {
+  struct stat x, y;
+  a[a_size] = b[b_size] = 0;
+  return stat(a_size ? a : ".", &x) == 0 && stat(b_size ? b : ".", &y) == 0 &&
+         x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether two paths lead to one file or folder, whatever they are called: by device and number; a
+   file that is not there yet by its name and its folder. Devices and pipes are no files. */
+MAYBE_UNUSED static int same_file(const char *a, const char *b) {
+  char *p = path_behind(a), *q = path_behind(b);
+  size_t m = syn__path_folder(p), n = syn__path_folder(q);
+  struct stat x, y;
+  int here = stat(p, &x) == 0, there = stat(q, &y) == 0, same;
+  if (here && there)
+    same = x.st_dev == y.st_dev && x.st_ino == y.st_ino && (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
+  else same = here == there && strcmp(p + m, q + n) == 0 && same_folder(p, m, q, n);
+  free(p);
+  free(q);
+  return same;
+}
+#elif defined(_WIN32)
+MAYBE_UNUSED static int same_file(const char *a, const char *b) {
+  wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
+  if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
+  if (!syn__wide_path(wide, b) || !_wfullpath(q, wide, SYN__WIDE_PATH)) return 0;
+  return _wcsicmp(p, q) == 0;
+}
+#else
+MAYBE_UNUSED static int same_file(const char *a, const char *b) { return strcmp(a, b) == 0; }
+#endif
 
 #ifdef _WIN32
 /* The arguments of main are in the code page of the user; these are in UTF-8. Wildcards stay. */

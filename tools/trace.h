@@ -76,7 +76,7 @@ static int log_line(const char *line, curve_point *p) {
 /* Reads the log of a training. A carriage return, as on a terminal, ends a line, too. Other lines
    are skipped. Plain lines repeat the last validation, which counts once. */
 static curve curve_read(const char *path) {
-  buffer file = read_file(path);
+  buffer file = read_text(path);
   curve k;
   size_t i, most = 1;
   double last = (double)NAN;
@@ -135,6 +135,7 @@ static void trace_picture(const tracer *t, const char *path, int head, const flo
   put_byte(&name, 0);
   out = take(bytes, 1);
   attention_picture(w, size, cell, 0.0f, out, bytes);
+  check_written(t->a, "pgm", name.at);
   write_file(name.at, out, bytes);
   free(out);
   free(name.at);
@@ -272,16 +273,15 @@ static pairs trace_pairs(const tracer *t) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
   if (t->of != LM) {
-    pairs_read(&pair, t->of, t->a, names);
+    pairs_read(&pair, t->of, t->a, names, tokenizers_compose(t->m[0]) ? COMPOSE : 0);
     return pair;
   }
   check_one_file(t->a, "lm");
   memset(&pair, 0, sizeof pair);
   pair.of = LM;
-  pair.literal = 1;
   pair.names[0] = opt_text(t->a, "data");
   if (!*pair.names[0]) return pair;
-  pair.files[0] = read_lines(pair.names[0]);
+  pair.files[0] = lines_of(read_data(pair.names[0], 0));
   pair.count = pair.files[0].count;
   pair.side[0] = (syn_text *)take(pair.count, sizeof(syn_text));
   pair.side[1] = (syn_text *)take(pair.count, sizeof(syn_text));
@@ -335,7 +335,6 @@ static void trace_input(tracer *t, const char *input, const char *target) {
     fail(WRONG_USE, "%s of lm reads --%s alone, given: --%s", t->a->command->name, input, target);
   memset(&p, 0, sizeof p);
   p.of = t->of;
-  p.literal = 1;
   p.count = 1;
   p.names[1] = target;
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
@@ -348,7 +347,8 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   p.side[1] = &wanted;
   trace_line(t, &p, 0, source.at);
   if (t->cut && t->of != LM)
-    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.60s", input, most, source.at);
+    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.*s", input, most,
+         short_size(source), source.at);
   free(answer);
 }
 
@@ -391,8 +391,8 @@ static void trace_documents(tracer *t) {
   const char *path;
   int k;
   for (k = 0; (path = opt_each(t->a, "document", k)) != NULL; k++) {
-    buffer file = read_file(path);
-    if (!file.size || file.at[0] != '{' || memchr(file.at, '<', file.size))
+    buffer file = read_text(path);
+    if (file.at[0] != '{' || memchr(file.at, '<', file.size))
       fail(FAILED_JOB, "%s is no document of syn_trace", path);
     put_format(&t->page, "%s{\"title\":", t->documents++ ? "," : "");
     put_quoted(&t->page, text_of(path));
@@ -415,6 +415,7 @@ static void trace_open(tracer *t) {
     check_file(&t->c, path);
   }
   if (!t->m[0]) return;
+  info_alone(t->a);
   t->of = task_of(syn_model_config(t->m[0])->task);
   if (t->m[1] && task_of(syn_model_config(t->m[1])->task) != t->of)
     fail(FAILED_JOB, "%s is for %s, %s for %s: two models of one task are wanted",
@@ -463,7 +464,6 @@ static int run_trace(const arguments *a) {
   tracer t;
   memset(&t, 0, sizeof t);
   t.a = a;
-  check_output(a, "output");
   context_open(&t.c, a);
   trace_open(&t);
   trace_page_of(&t);

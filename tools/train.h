@@ -15,9 +15,10 @@ typedef struct training {
   syn_data *data, *valid;     /* valid: null without --valid */
   int max_len, joint, corrupt; /* joint: one tokenizer for both sides; corrupt: --span-corruption */
   syn_tokenizer *tokenizer[2];
+  int of_init[2];             /* 1: it is that of --init */
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
-  int json, terminal, lost;        /* lost: the last checkpoint could not be written */
+  int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint could not be written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
   syn__deadline deadline;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
@@ -25,6 +26,7 @@ typedef struct training {
   float factor;               /* of the learning rate, when it was shown last */
   double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
   long seen;                                  /* steps of this run */
+  double unknown[2];          /* share of the tokens of training and validation */
 } training;
 
 /* The signal (Ctrl-C) that requested a stop. A second one ends the program at once. */
@@ -35,35 +37,19 @@ static void on_stop(int number) {
   signal(number, SIG_DFL);
 }
 
-static int is_terminal(int file) {
-#ifdef POSIX
-  return isatty(file);
-#else
-  UNUSED(file);
-  return 0;
-#endif
-}
-
-/* Checks before the training that the file can be written after it. The library writes PATH.tmp and
-   renames it, so opening PATH.tmp is the test, and PATH is not touched. */
+/* Checks before the training that the file can be written after it, by a file beside it that is
+   removed again. A device is written directly, and opening a pipe would wait for its reader. */
 static void check_writable(const char *path) {
-  buffer name = {NULL, 0, 0};
-  int existed;
-  FILE *f;
+  syn_context c;
+  syn__writer w;
 #ifdef POSIX
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device is written directly */
 #endif
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", 5);
-  existed = file_exists(name.at);
-  f = open_file(name.at, "ab");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
-  fclose(f);
-  if (!existed) remove_file(name.at);
-  free(name.at);
+  syn_context_init(&c, NULL);
+  if (syn__path_special(path) || syn__writer_open(&w, &c, path)) check(&c);
+  else syn__writer_close(&w, 0);
 }
 
 /* -- progress -- */
@@ -86,21 +72,31 @@ static void train_clock(char *text, size_t size, double left) {
   if (left >= 0.0) snprintf(text, size, "  %.0f:%02.0f left", minutes, floor(left - 60.0 * minutes));
 }
 
+/* The share of unknown tokens beside a loss of training or validation; "": none is unknown. */
+static const char *train_unknown(const training *r, int valid, char out[48]) {
+  char share[32];
+  *out = 0;
+  if (r->unknown[valid] > 0.0)
+    snprintf(out, 48, " (%s unknown)", percent(share, r->unknown[valid], 1.0));
+  return out;
+}
+
 /* A line for a file or a pipe. */
 static void train_line(const training *r, double speed, double now) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  char valid[40] = "", left[40];
+  char valid[88] = "", left[40], unknown[48];
   train_clock(left, sizeof left, train_left(r, s, now));
-  if (r->valid && s->validations) snprintf(valid, sizeof valid, "  valid %.4f", (double)s->valid);
-  fprintf(stderr, "step %ld  loss %.4f%s  lr %.3g  %.0f tokens/s%s\n", s->step, r->loss, valid,
-          (double)s->rate, speed, left);
+  if (r->valid && s->validations)
+    snprintf(valid, sizeof valid, "  valid %.4f%s", (double)s->valid, train_unknown(r, 1, unknown));
+  fprintf(stderr, "step %ld  loss %.4f%s%s  lr %.3g  %.0f tokens/s%s\n", s->step, r->loss,
+          train_unknown(r, 0, unknown), valid, (double)s->rate, speed, left);
   fflush(stderr);
 }
 
 /* The line on a terminal, which the next one overwrites: a bar, time left, losses. */
 static void train_bar(const training *r, double speed, double now) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  char valid[60] = "", left[40], bar[21], line[200];
+  char valid[120] = "", left[40], bar[21], line[300], unknown[48];
   double spent = now - r->begin, rest = train_left(r, s, now);
   double share = rest >= 0.0 && spent + rest > 0.0 ? spent / (spent + rest) : 0.0;
   train_clock(left, sizeof left, rest);
@@ -108,9 +104,10 @@ static void train_bar(const training *r, double speed, double now) {
   memset(bar, '#', (size_t)(share * (double)(sizeof bar - 1)));
   bar[sizeof bar - 1] = 0;
   if (r->valid && s->validations)
-    snprintf(valid, sizeof valid, "  valid %.4f  best %.4f", (double)s->valid, (double)s->best);
-  snprintf(line, sizeof line, "[%s]%s  loss %.4f%s  %.0f tokens/s", bar, left, r->loss, valid,
-           speed);
+    snprintf(valid, sizeof valid, "  valid %.4f%s  best %.4f", (double)s->valid,
+             train_unknown(r, 1, unknown), (double)s->best);
+  snprintf(line, sizeof line, "[%s]%s  loss %.4f%s%s  %.0f tokens/s", bar, left, r->loss,
+           train_unknown(r, 0, unknown), valid, speed);
   fprintf(stderr, "\r%-79.79s", line);
   fflush(stderr);
 }
@@ -118,10 +115,12 @@ static void train_bar(const training *r, double speed, double now) {
 static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   char valid[JSON_NUMBER];
-  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":%s,\"lr\":%.9g,\"tokens_per_s\":%.1f,"
-         "\"seconds\":%.3f}\n", s->step, r->loss,
-         json_number(valid, r->valid && validated ? (double)s->valid : (double)NAN, 6),
-         (double)s->rate, speed, now - r->begin);
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":%s,", s->step, r->loss,
+         json_number(valid, r->valid && validated ? (double)s->valid : (double)NAN, 6));
+  if (r->unknown[0] + r->unknown[1] > 0.0)
+    printf("\"unknown\":%.6f,\"valid_unknown\":%.6f,", r->unknown[0], r->unknown[1]);
+  printf("\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
+         now - r->begin);
   fflush(stdout);
 }
 
@@ -175,8 +174,9 @@ static void train_halved(training *r, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int rose = validated && s->valid > s->best;
   if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
-    fprintf(stderr, "%ssyn: %s at step %ld: from the %s weights again, with half the learning rate\n",
-            r->terminal ? "\n" : "", rose ? "the validation loss rose" : "an update was refused",
+    fprintf(stderr, r->terminal ? "\nsyn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n" : "syn: %s at step %ld: from the %s weights again, with half the "
+            "learning rate\n", rose ? "the validation loss rose" : "an update was refused",
             s->step, r->t->n_best ? "best" : "last");
   r->factor = s->factor;
 }
@@ -244,20 +244,24 @@ static int init_keeps(const training *r, const pairs *p, int k, const syn_tokeni
 /* Copies the tokenizers of --init through their saved bytes: each model owns its own. */
 static void init_tokenizers(training *r, const pairs *p) {
   const char *path = opt_text(r->a, "init");
-  int k, lower = opt_flag(r->a, "lowercase");
+  int k;
   for (k = 0; r->from && k < 2; k++) {
     const syn_tokenizer *t = syn_model_tokenizer(r->from, k);
     size_t size = syn_tokenizer_save(t, NULL, 0);
+    int flags = tokenizer_flags(r->a, r->of, k);
     char *bytes;
     if (!init_keeps(r, p, k, t)) continue;
-    if (lower && (k == 0 || r->of < CLASSIFY) && !(syn_tokenizer_flags(t) & SYN_LOWERCASE))
-      fail(WRONG_USE, "--lowercase: the tokenizer of %s keeps upper case; give --tokenizer too",
-           path);
+    if (flags & ~syn_tokenizer_flags(t) & SYN_NFC)
+      fail(WRONG_USE, "--nfc: the tokenizer of %s does not compose; give --tokenizer too", path);
+    if (flags & ~syn_tokenizer_flags(t) & SYN_LOWERCASE)
+      fail(WRONG_USE, "--lowercase%s: the tokenizer of %s keeps upper case; give --tokenizer too",
+           k && r->of == SEQ2SEQ ? "-targets" : "", path);
     bytes = (char *)take(size, 1);
     syn_tokenizer_save(t, bytes, size);
     if (k && t == syn_model_tokenizer(r->from, 0) && r->tokenizer[0])
       r->tokenizer[1] = r->tokenizer[0];
     else r->tokenizer[k] = syn_tokenizer_load(&r->c, bytes, size);
+    r->of_init[k] = 1;
     check(&r->c);
     free(bytes);
   }
@@ -265,10 +269,10 @@ static void init_tokenizers(training *r, const pairs *p) {
     fail(WRONG_USE, "--init %s: both sides must have one tokenizer; --tokenizer learns it", path);
 }
 
-/* Names of the tensors that --init does not fill, by reason. */
+/* Names of the tensors that --init does not fill, or in part, by reason. */
 typedef struct init_news {
-  buffer names[4];
-  int count[4];
+  buffer names[5];
+  int count[5];
 } init_news;
 
 static void put_shape(buffer *b, const syn_param *p) {
@@ -281,60 +285,96 @@ static void put_shape(buffer *b, const syn_param *p) {
   put_byte(b, ']');
 }
 
-static void init_report(void *user, const syn_param *mine, const syn_param *theirs) {
+static void init_report(void *user, const syn_param *mine, const syn_param *theirs, int rows) {
   init_news *news = (init_news *)user;
   const syn_param *shown = mine ? mine : theirs;
   int same = mine && theirs && mine->rank == theirs->rank && mine->size == theirs->size;
-  int why = !theirs ? 0 : !mine ? 3 : same ? 2 : 1, i;
+  int why = rows ? 4 : !theirs ? 0 : !mine ? 3 : same ? 2 : 1, i;
   buffer *b = &news->names[why];
-  for (i = 0; same && i < mine->rank; i++)
+  char text[60];
+  for (i = 0; why == 2 && i < mine->rank; i++)
     if (mine->shape[i] != theirs->shape[i]) b = &news->names[why = 1];
   news->count[why]++;
   put_byte(b, ' ');
   put(b, shown->name, strlen(shown->name));
+  snprintf(text, sizeof text, " %d of %d", rows, mine ? mine->shape[0] : 0);
+  if (why == 4) put(b, text, strlen(text));
   if (why != 1) return;
   put_shape(b, mine);
   put(b, " there ", 7);
   put_shape(b, theirs);
 }
 
+/* Says how many tokens of the texts are unknown to the tokenizers of --init. */
+static void init_unknown(const training *r, const char *path) {
+  static const char *const sides[] = {"source", "target"};
+  size_t tokens, unknown;
+  int k;
+  for (k = 0; k < 2; k++) {
+    unknown = syn_data_unknown(r->data, k, &tokens);
+    if (unknown && (k == 0 || r->of < CLASSIFY) && r->of_init[k])
+      fprintf(stderr, "syn: --init %s: its tokenizer does not know %lu of %lu %s tokens (%.2f %%); "
+              "--tokenizer learns one from the new texts\n", path, (unsigned long)unknown,
+              (unsigned long)tokens, sides[k], 100.0 * (double)unknown / (double)tokens);
+  }
+}
+
 /* Copies the weights of --init and reports which were not copied. */
 static void init_weights(training *r) {
   static const char *const why[] = {"new, not in it", "new, of another shape",
-                                    "new, of other tokens", "without use here"};
+                                    "new, of other tokens", "without use here",
+                                    "rows of tokens that it has"};
   const char *path = opt_text(r->a, "init");
   init_news news;
-  int taken, k;
+  int taken, k, part;
   if (!r->from) return;
   memset(&news, 0, sizeof news);
+  init_unknown(r, path);
   taken = syn_model_init_from(r->m, r->from, SYN_OTHER_TASK, init_report, &news);
   check(&r->c);
-  fprintf(stderr, "syn: --init %s: %d of %lu weights are taken\n", path, taken,
+  part = news.count[4];
+  fprintf(stderr, "syn: --init %s: %d of %lu weights are taken", path, taken,
           (unsigned long)syn_model_param_count(r->m));
-  for (k = 0; k < 4; k++) {
+  if (part) fprintf(stderr, ", %d in part", part);
+  fputc('\n', stderr);
+  for (k = 0; k < 5; k++) {
     if (news.count[k])
       fprintf(stderr, "syn: --init %s: %s (%d):%.*s\n", path, why[k], news.count[k],
               (int)news.names[k].size, news.names[k].at);
     free(news.names[k].at);
   }
-  if (!taken) fail(FAILED_JOB, "--init %s: none of its weights fits this network", path);
+  if (!taken && !part) fail(FAILED_JOB, "--init %s: none of its weights fits this network", path);
   syn_model_free(r->from);
 }
 
 /* -- the data -- */
 
+/* Says how many tokens of a file are unknown; `in` and `out` encoded both sides, out may be null. */
+static void train_say_unknown(training *r, int valid, const char *const path[2], const encoder *in,
+                              const encoder *out) {
+  double unknown = in->unknown + (out ? out->unknown : 0.0);
+  double tokens = in->tokens + (out ? out->tokens : 0.0);
+  int two = out != NULL;
+  r->unknown[valid] = tokens > 0.0 ? unknown / tokens : 0.0;
+  say_unknown(in, path[0], two ? "source " : "", unknown_remedy(r->tokenizer[r->of == LM]));
+  if (two) say_unknown(out, path[1], "target ", unknown_remedy(r->tokenizer[1]));
+}
+
 /* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0 where none fits,
    which ends the training if they are needed. */
-static int train_add(training *r, syn_data *d, const pairs *p, int most, int needed) {
+static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
-  size_t left = pairs_add(&r->c, d, p, 0, p->count, t, most);
+  size_t left = pairs_add(d, p, 0, p->count, t, most);
   int asked = r->max_len;
+  check(&r->c);
   if (left == p->count && needed)
     fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left && left < p->count)
-    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
-            (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
-            most < asked ? " or --batch" : "");
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the first is "
+            "line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+            most < asked ? " or --batch" : "", (unsigned long)p->first_left);
+  train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
+                    r->of < CLASSIFY ? &p->encoders[1] : NULL);
   return left < p->count;
 }
 
@@ -365,7 +405,10 @@ static void hold_back(pairs *p, pairs *v, double share) {
     fprintf(stderr, "syn: %s has one line: none is held back\n", p->names[0]);
     return;
   }
+  p->nth = n;
   *v = *p;
+  v->held = 1;
+  memset(v->encoders, 0, sizeof v->encoders);
   v->count = 0;
   for (k = 0; k < 2; k++) v->side[k] = (syn_text *)take(p->count, sizeof(syn_text));
   for (i = 0; i < p->count; i++) {
@@ -376,15 +419,62 @@ static void hold_back(pairs *p, pairs *v, double share) {
   p->count = kept;
 }
 
+/* A row of text, to be sorted. */
+typedef struct text_row {
+  syn_text side[2];
+} text_row;
+
+static int row_order(const void *a, const void *b) {
+  const text_row *x = (const text_row *)a, *y = (const text_row *)b;
+  int order = text_compare(x->side[0], y->side[0]);
+  return order ? order : text_compare(x->side[1], y->side[1]);
+}
+
+/* The rows of p that hold text. */
+static text_row *rows_of(const pairs *p, size_t *count) {
+  text_row *row = (text_row *)take(p->count, sizeof *row);
+  size_t i;
+  int k;
+  for (i = *count = 0; i < p->count; i++) {
+    for (k = 0; k < 2; k++) row[*count].side[k] = p->side[k] ? p->side[k][i] : text_of("");
+    *count += row[*count].side[0].size + row[*count].side[1].size > 0;
+  }
+  return row;
+}
+
+/* Says how many rows of validation are also trained on: of those held back any, of a file given for
+   it only if it has no other. */
+static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
+  size_t n, m, i, shared = 0;
+  text_row *trained = rows_of(p, &n), *row = rows_of(v, &m);
+  qsort(trained, n, sizeof *trained, row_order);
+  for (i = 0; i < m; i++) shared += bsearch(&row[i], trained, n, sizeof *row, row_order) != NULL;
+  free(trained);
+  free(row);
+  if (shared && own_valid && shared == m)
+    fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show what "
+            "is learned by heart\n", v->names[0]);
+  if (shared && !own_valid)
+    fprintf(stderr, "syn: %lu of the %lu lines held back of %s are in its training part, too\n",
+            (unsigned long)shared, (unsigned long)m, p->names[0]);
+}
+
+/* Says when --hold-back holds nothing back. */
+static void train_say_held(const training *r, const char *path) {
+  if (!r->valid && opt_given(r->a, "hold-back") && opt_number(r->a, "hold-back") > 0.0)
+    fprintf(stderr, "syn: --hold-back %s holds nothing of %s back: there is no validation\n",
+            opt_text(r->a, "hold-back"), path);
+}
+
 static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
   int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels, own_valid;
   pairs p, v;
-  if (!pairs_read(&p, r->of, r->a, train_names))
+  if (!pairs_read(&p, r->of, r->a, train_names, r->how))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
   r->data = syn_data_new(&r->c);
-  own_valid = pairs_read(&v, r->of, r->a, valid_names);
+  own_valid = pairs_read(&v, r->of, r->a, valid_names, r->how);
   init_tokenizers(r, &p);
   own_labels = r->of >= CLASSIFY && !r->tokenizer[1];
   if (own_labels) /* also of rows that are held back */
@@ -392,6 +482,7 @@ static void train_read_pairs(training *r) {
   if (own_labels && r->of == CLASSIFY) train_check_labels(r, &p);
   if (!own_valid) hold_back(&p, &v, opt_number(r->a, "hold-back"));
   if (v.count) r->valid = syn_data_new(&r->c);
+  if (v.count) train_say_shared(&p, &v, own_valid);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
   train_add(r, r->data, &p, most, 1);
@@ -400,105 +491,184 @@ static void train_read_pairs(training *r) {
             (unsigned long)v.count, most);
     syn_data_free(r->valid);
     r->valid = NULL;
-  }
+  } else if (p.count > 1) train_say_held(r, p.names[0]);
   if (own_valid) pairs_free(&v);
-  else free(v.side[0]), free(v.side[1]);
+  else free(v.side[0]), free(v.side[1]), free(v.encoders[0].ids), free(v.encoders[1].ids);
   pairs_free(&p);
 }
 
-/* --span-corruption: each line is a text; every epoch hides other spans of it. */
-static syn_data *train_add_lines(training *r, const pairs *p, int most) {
+/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: no line fits. */
+static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
   syn_data *d = syn_data_new(&r->c);
   size_t i, count[2] = {0, 0};
+  encoder *e = &p->encoders[0];
   syn_corruption k;
-  encoder e;
   int n, n_src, n_tgt;
   memset(&k, 0, sizeof k);
-  memset(&e, 0, sizeof e);
   k.count = syn_tokenizer_sentinels(r->tokenizer[0], &k.first);
   if (!k.count)
     fail(WRONG_USE, "--init %s: its tokenizer has no sentinels for --span-corruption",
          opt_text(r->a, "init"));
   syn_data_corrupt(d, &k);
   for (i = 0; i < p->count; i++) {
-    n = encode(&e, r->tokenizer[0], p->side[0][i]);
+    n = encode(e, r->tokenizer[0], p->side[0][i]);
     syn_corrupt_sizes(&k, n, &n_src, &n_tgt);
     if (n < 2) count[0]++;
     else if (n_src >= most || n_tgt >= most) count[1]++;
-    else syn_data_add(d, e.ids, n, NULL, 0);
+    else syn_data_add(d, e->ids, n, NULL, 0);
   }
   check(&r->c);
-  if (!syn_data_count(d))
-    fail(FAILED_JOB, "no line of %s has two tokens or more and fits --max-len %d", p->names[0],
-         most);
   if (count[0] + count[1])
     fprintf(stderr, "syn: of %lu lines of %s %lu have less than two tokens, %lu do not fit "
             "--max-len %d%s; they are left out\n", (unsigned long)p->count, p->names[0],
             (unsigned long)count[0], (unsigned long)count[1], r->max_len,
             most < r->max_len ? " or --batch" : "");
-  free(e.ids);
+  train_say_unknown(r, valid, p->names, e, NULL);
+  free(e->ids);
+  if (syn_data_count(d)) return d;
+  syn_data_free(d);
+  return NULL;
+}
+
+/* As train_add_lines, where there must be a line that fits. */
+static syn_data *train_need_lines(training *r, pairs *p, int most, int valid) {
+  syn_data *d = train_add_lines(r, p, most, valid);
+  if (!d)
+    fail(FAILED_JOB, "no line of %s has two tokens or more and fits --max-len %d", p->names[0],
+         most);
   return d;
 }
 
+/* The lines of a file as sources without targets. */
+static pairs train_lines(const training *r, const char *path) {
+  pairs p;
+  memset(&p, 0, sizeof p);
+  p.names[0] = path;
+  p.files[0] = lines_of(read_data(path, r->how));
+  p.side[0] = p.files[0].at;
+  p.count = p.files[0].count;
+  return p;
+}
+
 static void train_read_lines(training *r) {
-  const char *paths[2];
-  int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch"), k, flags;
-  pairs held;
-  paths[0] = opt_text(r->a, "data");
-  paths[1] = opt_text(r->a, "valid");
-  if (!*paths[0]) fail(WRONG_USE, "train --span-corruption wants --data FILE, a text a line");
-  flags = SYN_SENTINELS | (opt_flag(r->a, "lowercase") ? SYN_LOWERCASE : 0);
-  for (k = 0; k < 2 && *paths[k]; k++) {
-    lines l = read_lines(paths[k]);
-    pairs p;
-    memset(&p, 0, sizeof p);
-    p.names[0] = paths[k];
-    p.side[0] = l.at;
-    p.count = l.count;
-    if (k == 0) init_tokenizers(r, &p);
-    if (!r->tokenizer[0])
-      r->tokenizer[0] = r->tokenizer[1] =
-          learn_side(&r->c, &p, 0, tokenizer_spec(r->a, SEQ2SEQ, 0), flags);
-    memset(&held, 0, sizeof held);
-    if (!*paths[1]) hold_back(&p, &held, opt_number(r->a, "hold-back"));
-    if (held.count) r->valid = train_add_lines(r, &held, most);
-    free(held.side[0]);
-    free(held.side[1]);
-    if (k == 0) r->data = train_add_lines(r, &p, most);
-    else r->valid = train_add_lines(r, &p, most);
-    lines_free(&l);
+  const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
+  int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch");
+  int flags = SYN_SENTINELS | tokenizer_flags(r->a, r->of, 0);
+  pairs p, v;
+  if (!*path) fail(WRONG_USE, "train --span-corruption wants --data FILE, a text a line");
+  p = train_lines(r, path);
+  init_tokenizers(r, &p);
+  if (!r->tokenizer[0])
+    r->tokenizer[0] = r->tokenizer[1] =
+        learn_side(&r->c, &p, 0, tokenizer_spec(r->a, SEQ2SEQ, 0), flags);
+  memset(&v, 0, sizeof v);
+  if (*valid) v = train_lines(r, valid);
+  else hold_back(&p, &v, opt_number(r->a, "hold-back"));
+  r->data = train_need_lines(r, &p, most, 0);
+  if (v.count) train_say_shared(&p, &v, *valid != 0);
+  if (*valid) r->valid = train_need_lines(r, &v, most, 1);
+  else if (v.count) r->valid = train_add_lines(r, &v, most, 1);
+  if (p.count > 1) train_say_held(r, path);
+  if (*valid) lines_free(&v.files[0]);
+  else free(v.side[0]), free(v.side[1]);
+  lines_free(&p.files[0]);
+}
+
+/* Says which lines of a text are in both parts, as train_say_shared. */
+static void text_say_shared(syn_text trained, syn_text valid, const char *const path[2]) {
+  syn_text text[2], line;
+  pairs p[2];
+  int k, own = path[1] != NULL;
+  text[0] = trained;
+  text[1] = valid;
+  memset(p, 0, sizeof p);
+  for (k = 0; k < 2; k++) {
+    syn_text rest = text[k];
+    size_t most = 1, i;
+    for (i = 0; i < rest.size; i++) most += rest.at[i] == '\n';
+    p[k].names[0] = path[k && own];
+    p[k].side[0] = (syn_text *)take(most, sizeof line);
+    while (next_piece(&rest, "\n", &line))
+      if (!is_blank(line)) p[k].side[0][p[k].count++] = line;
+  }
+  train_say_shared(&p[0], &p[1], own);
+  free(p[0].side[0]);
+  free(p[1].side[0]);
+}
+
+/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0), as one text. */
+static buffer text_parts(const syn_text *part, int count, int side) {
+  buffer b = {NULL, 0, 0};
+  int i;
+  for (i = side; i < count; i += 2) put(&b, part[i].at, part[i].size), put_byte(&b, '\n');
+  return b;
+}
+
+/* lm: adds windows of the parts of a text, which overlap by half their length for validation. */
+static void train_windows(training *r, const syn_text *part, int count, int window) {
+  const char *path[2];
+  encoder e[2];
+  int i;
+  path[0] = path[1] = opt_text(r->a, "data");
+  memset(e, 0, sizeof e);
+  for (i = 0; i < count; i += 2) {
+    windows_add(&e[1], r->valid, part[i], r->tokenizer[1], window, window / 2);
+    windows_add(&e[0], r->data, part[i + 1], r->tokenizer[1], window, window);
+  }
+  check(&r->c);
+  for (i = 0; i < 2; i++) {
+    train_say_unknown(r, i, path, &e[i], NULL);
+    free(e[i].ids);
   }
 }
 
-static void train_read_text(training *r) {
-  const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
-  int window = r->max_len, count, i;
-  syn_text part[SYN__HELD_PARTS];
+/* lm: the text of --valid. */
+static void train_valid_text(training *r, syn_text trained, int window) {
+  const char *path[2];
   buffer text;
+  encoder e;
+  path[0] = opt_text(r->a, "data");
+  path[1] = opt_text(r->a, "valid");
+  memset(&e, 0, sizeof e);
+  text = read_data(path[1], r->how);
+  text_say_shared(trained, buffer_text(&text), path);
+  r->valid = syn_data_new(&r->c);
+  windows_add(&e, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
+  check(&r->c);
+  train_say_unknown(r, 1, path + 1, &e, NULL);
+  free(e.ids);
+  free(text.at);
+}
+
+static void train_read_text(training *r) {
+  const char *path[2] = {opt_text(r->a, "data"), NULL};
+  int window = r->max_len, own = *opt_text(r->a, "valid") != 0, count;
+  syn_text part[SYN__HELD_PARTS];
+  buffer text, held, trained;
   check_one_file(r->a, "lm");
-  if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
+  if (!*path[0]) fail(WRONG_USE, "train --task lm wants --data FILE");
   if (opt_int(r->a, "batch") <= window)
     fail(WRONG_USE, "train --batch %d holds no window: more than --max-len %d is wanted",
          opt_int(r->a, "batch"), window);
-  text = read_text(path);
+  text = read_data(path[0], r->how);
   init_tokenizers(r, NULL);
-  count = syn__held_text(buffer_text(&text), *valid ? 0.0 : opt_number(r->a, "hold-back"), part);
+  count = syn__held_text(buffer_text(&text), own ? 0.0 : opt_number(r->a, "hold-back"), part);
   learn_tokenizer(&r->c, r->a, part, count, r->tokenizer);
   r->data = syn_data_new(&r->c);
   r->valid = syn_data_new(&r->c);
-  for (i = 0; i < count; i += 2) {
-    windows_add(&r->c, r->valid, part[i], r->tokenizer[1], window, window / 2);
-    windows_add(&r->c, r->data, part[i + 1], r->tokenizer[1], window, window);
-  }
-  if (!syn_data_count(r->valid)) {
+  train_windows(r, part, count, window);
+  if (syn_data_count(r->valid)) {
+    held = text_parts(part, count, 0);
+    trained = text_parts(part, count, 1);
+    text_say_shared(buffer_text(&trained), buffer_text(&held), path);
+    free(held.at);
+    free(trained.at);
+  } else {
     syn_data_free(r->valid);
     r->valid = NULL;
   }
-  free(text.at);
-  if (!*valid) return;
-  text = read_text(valid);
-  r->valid = syn_data_new(&r->c);
-  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
+  if (own) train_valid_text(r, buffer_text(&text), window);
+  train_say_held(r, path[0]);
   free(text.at);
 }
 
@@ -513,18 +683,6 @@ static long train_steps(training *r) {
   if (steps == 0) steps = LONG_MAX;
   if (epochs > 0.0 && by_epochs < (double)steps) steps = (long)by_epochs;
   return steps;
-}
-
-/* Refuses an output file that is also an input. */
-static void check_output(const arguments *a, const char *written) {
-  static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
-                                     "model", "compare", "log"};
-  const char *path = opt_text(a, written);
-  size_t i;
-  for (i = 0; i < COUNT(read); i++)
-    if (*path && opt_given(a, read[i]) && strcmp(opt_text(a, read[i]), path) == 0)
-      fail(WRONG_USE, "%s --%s and --%s name the same file: %s", a->command->name, written, read[i],
-           path);
 }
 
 /* Refuses options that have no effect without others. */
@@ -556,10 +714,6 @@ static void train_check(const arguments *a) {
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
   if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
     fail(WRONG_USE, "train --resume wants --checkpoint FILE");
-  if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
-    fail(WRONG_USE, "train --checkpoint and -o name the same file: %s", opt_text(a, "output"));
-  check_output(a, "output");
-  check_output(a, "checkpoint");
   check_writable(opt_text(a, "output"));
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
@@ -626,10 +780,14 @@ static void train_task(training *r, const syn_config *k) {
   r->of = task_of(k->task);
   r->max_len = k->max_len;
   r->corrupt = opt_flag(r->a, "span-corruption");
+  r->how = opt_flag(r->a, "nfc") ? COMPOSE : 0;
   r->joint = r->of == SEQ2SEQ && (r->corrupt || (k->tie && strcmp(k->tie, "all") == 0));
   if (*tokenizer && r->of == CLASSIFY)
     fail(WRONG_USE, "--tgt-tokenizer %s: a label of classify is one class, whatever its text is",
          tokenizer);
+  if (opt_flag(r->a, "lowercase-targets") && (r->of != SEQ2SEQ || r->corrupt))
+    fail(WRONG_USE, "train --lowercase-targets: %s", r->of >= CLASSIFY
+         ? "labels and tags keep their case" : "there is one text, for which --lowercase stands");
   if (!r->corrupt) return;
   if (r->of != SEQ2SEQ) fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", k->task);
   check_one_file(r->a, "--span-corruption");
@@ -662,11 +820,9 @@ static network train_network(training *r) {
 }
 
 /* Refuses a checkpoint with another tokenizer: its weights belong to other tokens. */
-static void train_same_tokens(training *r) {
+static void train_same_tokens(const training *r, const syn_file *f) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  syn_file *f = syn_file_load(&r->c, r->checkpoint);
   int k;
-  check_file(&r->c, r->checkpoint);
   for (k = 0; k < 2; k++) {
     const syn_entry *e = syn_file_find(f, names[k]);
     size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
@@ -679,17 +835,21 @@ static void train_same_tokens(training *r) {
       fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
            names[k]);
   }
-  syn_file_free(f);
 }
 
+/* The file is read once: what is compared is what is restored. */
 static void train_resume(training *r) {
+  syn_file *f;
   if (!file_exists(r->checkpoint)) {
     fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
     return;
   }
-  train_same_tokens(r);
-  syn_trainer_load(r->t, r->checkpoint);
+  f = syn_file_load(&r->c, r->checkpoint);
   check_file(&r->c, r->checkpoint);
+  train_same_tokens(r, f);
+  syn__trainer_resume(r->t, f);
+  check_file(&r->c, r->checkpoint);
+  syn_file_free(f);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
   if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
