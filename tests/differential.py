@@ -60,10 +60,14 @@ class Tape:
     noise = None
 
 
+def rounded(x):
+    if not Tape.noise:
+        return x
+    return np.asarray(x * (1 + ROUNDING * (2 * Tape.noise.random(x.shape) - 1)), Tape.dtype)
+
+
 def make(v, *back):
-    if Tape.noise:
-        v = v * (1 + ROUNDING * (2 * Tape.noise.random(v.shape, np.float32) - 1))
-    out = Var(v, *back)
+    out = Var(rounded(v), *back)
     if Tape.values is not None:
         Tape.values.append(out)
     return out
@@ -83,7 +87,7 @@ def backward(loss):
     for x in reversed(Tape.values):
         if x.g is not None:
             for source, function in x.back:
-                g = fit(function(x.g), source.v.shape)
+                g = rounded(fit(function(x.g), source.v.shape))
                 source.g = g if source.g is None else source.g + g
 
 
@@ -158,14 +162,16 @@ def softmax(a, mask=None):
     top = np.where(mask > 0, a.v, -math.inf).max(axis=-1, keepdims=True)
     e = np.exp(np.where(mask > 0, a.v - np.where(np.isfinite(top), top, 0), 0)) * mask
     n = e.sum(axis=-1, keepdims=True)
-    p = e / np.where(n > 0, n, 1)
-    return make(p, (a, lambda g: p * (g - (g * p).sum(axis=-1, keepdims=True))))
+    out = make(e / np.where(n > 0, n, 1),
+               (a, lambda g: out.v * (g - (g * out.v).sum(axis=-1, keepdims=True))))
+    return out
 
 
 def log_softmax(a):
     x = a.v - a.v.max(axis=-1, keepdims=True)
     y = x - np.log(np.exp(x).sum(axis=-1, keepdims=True))
-    return make(y, (a, lambda g: g - np.exp(y) * g.sum(axis=-1, keepdims=True)))
+    out = make(y, (a, lambda g: g - np.exp(out.v) * g.sum(axis=-1, keepdims=True)))
+    return out
 
 
 def sigma(x):
@@ -845,7 +851,7 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
-SIMPLE = ("pos learn_pos dropout id linear ff act norm rms_norm cnn rnn syn_att syn_att syn_att "
+SIMPLE = ("pos learn_pos dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att syn_att "
           "light_conv dyn_conv aop rel_pos ffl mh_dot_self_att").split()
 NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal".split()
 WANTED = ([name for name in ARGUMENTS] +
