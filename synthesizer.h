@@ -127,6 +127,12 @@
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
 
+   CALLBACKS    A function of yours that the library calls (report, cancel, a token as it is chosen
+   ...) may make and use other objects, also with the same context, and look at results. What it
+   may not do with the object that called it is told at its type; trainers, decoders, data and
+   models in training then give an error (SYN_E_VALUE), and their _free frees nothing. No check
+   guards a const model, a context, or what alloc, release and parallel do.
+
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
    it. Inside, OpenMP threads split outputs.
@@ -363,7 +369,7 @@ typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2 
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
 typedef struct syn_options {
-  /* 0: malloc. Called only by functions that make something */
+  /* 0: malloc. Called only by functions that make something; must not call the library */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both, and to `parallel` */
@@ -371,7 +377,7 @@ typedef struct syn_options {
   int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. It decides alone how to
-     wait for its threads. 0: OpenMP, if built in */
+     wait for its threads, and calls nothing else of the library. 0: OpenMP, if built in */
   void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
@@ -381,7 +387,8 @@ typedef struct syn_options {
      Training and evaluation call it before every batch: weights and optimizer are those of the last
      whole update, and a further syn_trainer_run goes on as if it had not been cancelled. Decoding
      calls it once a step: outputs end with this step as if max_len were reached; in the middle of a
-     prompt there are none */
+     prompt there are none. It must not use the trainer or decoder, nor change the data or free the
+     model: each is refused with an error */
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
@@ -592,7 +599,8 @@ typedef struct syn_param {
 
 /* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
    another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
-   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. */
+   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It must
+   free neither model. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
                                 int rows);
 
@@ -657,7 +665,8 @@ typedef struct syn_decoder syn_decoder;
    pass, by its thread, for each block of the gradient as soon as the block is finished, then for
    loss and labels; all ranks make the same calls in the same order. It may return before the sum is
    there, since x stays where it is and nobody touches it until the call with x null (n 0), which
-   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. */
+   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. It must
+   not use the trainer, which refuses that with an error. */
 typedef int (*syn_reduce)(void *user, void *x, size_t n, size_t size);
 
 /* How to train. Zeroed, a field means what its comment says. */
@@ -728,7 +737,9 @@ typedef struct syn_corruption {
 } syn_corruption;
 
 /* Called after every update with its loss. `validated`: a validation was due, state->valid is new
-   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_trainer_run. */
+   if there are data for it. It may save, evaluate and decode, also make a step or a validation;
+   but syn_trainer_run of its trainer, adding rows to its data and freeing of trainer, data or model
+   are refused with an error. Nonzero ends this syn_trainer_run. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* What syn_learn chooses: fields that are 0 or "" before. With `steps` nothing is chosen or
@@ -796,9 +807,11 @@ typedef struct syn_decode_config {
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
-   whose output then ends with this token. */
+   whose output then ends with this token. Its decoder must not run, be freed or get other seeds and
+   lists meanwhile: these are refused with an error. Outputs that are complete can be read. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
-/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. */
+/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. The
+   same holds for its decoder; the model must keep its tokenizers. */
 typedef int (*syn_text_callback)(void *user, syn_text piece);
 
 /* -- text -- */
@@ -850,7 +863,8 @@ typedef struct syn_pair {
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. */
+/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. What
+   is being written must stay as it is. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
   void *user; /* passed to write */
@@ -2790,12 +2804,13 @@ static const char *syn__shorten(char out[SYN__SHORT], const char *text);
 /* Records a failure, unless an earlier one is still there, and returns it: the first error is the
    cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
    is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
-   even where it shows a word of somebody's file: control characters are visible, see syn__show. */
+   even where it shows a word of somebody's file: control characters are visible, see syn__show. It
+   is written beside the message, since an argument may lie in that. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
-  va_list args;
   char text[sizeof c->message];
+  va_list args;
   int size;
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
@@ -2905,6 +2920,11 @@ static void syn__free(syn_context *c, void *at) {
   if (!at) return;
   memcpy(&block, (char *)at - sizeof(void *), sizeof block);
   c->options.release(c->options.user, block);
+}
+
+/* 1: `at` points into the `bytes` bytes at `block`. */
+static int syn__lies_in(const void *at, const void *block, size_t bytes) {
+  return block && (uintptr_t)at - (uintptr_t)block < bytes;
 }
 
 /* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
@@ -7047,12 +7067,14 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
    above the limit are reduced without an error: this changes no bit of a result. The name of the
    isa is not copied; only this function reads it. */
 syn_status syn_context_init(syn_context *c, const syn_options *options) {
-  syn_options *o;
+  syn_options *o, given; /* a copy, since `options` may be those of c */
   int i;
   if (!c) return SYN_E_VALUE;
+  memset(&given, 0, sizeof given);
+  if (options) given = *options;
   memset(c, 0, sizeof *c);
   o = &c->options;
-  if (options) *o = *options;
+  *o = given;
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
 #ifndef _OPENMP
   if (!o->parallel) o->threads = 1;
@@ -7152,6 +7174,7 @@ typedef struct syn__value {
   int maker; /* node that writes it, -1: none */
   int first, last; /* nodes that read it first and last, -1: none */
   int last_step;   /* the last that reads it elsewhere than in `start`, see SYN__STEP_ROWS */
+  int needed;      /* 1: a backward function reads its numbers */
 } syn__value;
 
 /* Of a node's flags: its saved rows in a decoder are those of a step; its `start` uses none of
@@ -7181,7 +7204,9 @@ typedef struct syn__graph {
   syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
   syn_param *params;   /* [n_params] */
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
-  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
+  int *by_name;        /* [n_params] their numbers in the order of their names; null: no names */
+  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits,
+      cap_by_name;
   int n_encoder; /* nodes before the decoder's first */
   size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
   int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
@@ -7210,7 +7235,6 @@ struct syn_build {
   char *path;               /* [SYN__PATH] of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
-  size_t next_param;        /* after the one found last: a universal repeats their order */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -7405,11 +7429,30 @@ syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t float
   return syn_build_save(b, n, life, e);
 }
 
+/* The place in by_name of the parameter `name`, or where it would stand. */
+static size_t syn__param_place(const syn__graph *g, const char *name) {
+  size_t low = 0, high = g->by_name ? g->n_params : 0;
+  while (low < high) {
+    size_t mid = low + (high - low) / 2;
+    if (strcmp(g->params[g->by_name[mid]].name, name) < 0) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+/* Its number, -1: none; `place` as above. */
+static int syn__param_at(const syn__graph *g, size_t place, const char *name) {
+  int i = g->by_name && place < g->n_params ? g->by_name[place] : -1;
+  return i < 0 || strcmp(g->params[i].name, name) ? -1 : i;
+}
 static int syn__param_find(const syn__graph *g, const char *name) {
-  size_t i;
+  return syn__param_at(g, syn__param_place(g, name), name);
+}
+/* Removes all parameters from number `count` on. */
+static void syn__params_cut(syn__graph *g, size_t count) {
+  size_t i, kept = 0;
   for (i = 0; i < g->n_params; i++)
-    if (!strcmp(g->params[i].name, name)) return (int)i;
-  return -1;
+    if ((size_t)g->by_name[i] < count) g->by_name[kept++] = g->by_name[i];
+  g->n_params = count;
 }
 
 /* The number of the parameter `name`; one that is there already is shared (universal, tied), and
@@ -7417,8 +7460,8 @@ static int syn__param_find(const syn__graph *g, const char *name) {
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
-  int old = b->next_param < g->n_params && !strcmp(g->params[b->next_param].name, name)
-                ? (int)b->next_param : syn__param_find(g, name);
+  size_t place = syn__param_place(g, name);
+  int old = syn__param_at(g, place, name);
   double numbers = rank >= 1 && rank <= SYN_MAX_RANK; /* in double, so that it cannot overflow */
   syn_param *p = old < 0 ? NULL : &g->params[old];
   int i;
@@ -7432,12 +7475,10 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   else if (!p && g->n_params == SYN_MAX_PARAMS)
     syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
   if (b->c->status != SYN_OK) return -1;
-  if (p) {
-    b->next_param = (size_t)old + 1;
-    return old;
-  }
+  if (p) return old;
   if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
-      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
+      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits) ||
+      syn__grow(b->c, &g->by_name, &g->cap_by_name, g->n_params + 1, sizeof *g->by_name))
     return -1;
   p = &g->params[g->n_params];
   memset(p, 0, sizeof *p);
@@ -7450,6 +7491,8 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   p->matrix = rank == 2; /* kinds with other matrices correct it */
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
+  memmove(g->by_name + place + 1, g->by_name + place, (g->n_params - place) * sizeof *g->by_name);
+  g->by_name[place] = (int)g->n_params;
   return (int)g->n_params++;
 }
 
@@ -7562,9 +7605,11 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
+    v->needed |= !(n->flags & SYN_INPUT_NOT_NEEDED);
     if (i == 0 || !(n->flags & SYN__STEP_ROWS)) v->last_step = n->id;
   }
   g->values[n->out].maker = n->id;
+  g->values[n->out].needed |= !(n->flags & SYN_OUTPUT_NOT_NEEDED);
   if (n->recurrence) g->recurrent = n->id;
   g->nodes[g->n_nodes++] = n;
   return n->out;
@@ -7588,7 +7633,8 @@ static syn_status syn__graph_fit(syn_context *c, syn__graph *g) {
   if (syn__fit(c, &g->nodes, &g->cap_nodes, g->n_nodes, sizeof *g->nodes) ||
       syn__fit(c, &g->values, &g->cap_values, g->n_values, sizeof *g->values) ||
       syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params) ||
-      syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits))
+      syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits) ||
+      syn__fit(c, &g->by_name, &g->cap_by_name, g->n_params, sizeof *g->by_name))
     return SYN_E_MEMORY;
   return SYN_OK;
 }
@@ -7598,6 +7644,7 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
   syn__free(c, g->values);
   syn__free(c, g->params);
   syn__free(c, g->inits);
+  syn__free(c, g->by_name);
   syn__arena_free(&g->arena);
   syn__arena_free(&g->names);
   memset(g, 0, sizeof *g);
@@ -7611,6 +7658,7 @@ static void syn__graph_unname(syn_context *c, syn__graph *g) {
   for (i = 0; i < g->n_params; i++) g->params[i].name = "";
   syn__arena_free(&g->names);
   syn__free(c, g->inits), g->inits = NULL;
+  syn__free(c, g->by_name), g->by_name = NULL;
 }
 #endif
 
@@ -8386,12 +8434,16 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
   return syn__round16(sum);
 }
 
-/* One buffer: when it is needed, how large, where it lies. */
+/* One buffer: when it is needed, how large, where it lies. The other fields are of syn__place: the
+   free room before it in memory, the largest such room of its subtree, its neighbours. */
 typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where;   /* pointer to set; null while only sizes are asked */
-  struct syn__item *next; /* of the buffers in use at one time, the one behind it in memory */
+  size_t gap, most;
+  struct syn__item *child[2];
+  struct syn__item *next, *before; /* before it is placed, next: of the same `from` */
+  struct syn__item *ends;          /* the next of the same `to` */
 } syn__item;
 
 /* What a run is for. TRAIN: forward and backward; KEEP: the same, and every value and gradient can
@@ -8404,39 +8456,152 @@ typedef struct syn__items {
   const syn__graph *g;
   int mode; /* SYN__TRAIN ... */
   const syn__capacity *cap;
-  syn__item *items; /* in order of `from`, and of arrival where that is equal; null: only counted */
+  syn__item *items; /* null: only counted */
   size_t count;
 } syn__items;
 
 /* A decoder makes no buffer of 0 floats: its pointer stays null. */
 static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
-  syn__item item = {from, to, size, 0, where, NULL};
-  size_t k = l->count;
   if (!size && l->mode == SYN__INFER) return;
+  if (l->items) {
+    syn__item *item = &l->items[l->count];
+    item->from = from;
+    item->to = to;
+    item->size = size;
+    item->where = where;
+  }
   l->count++;
-  if (!l->items) return;
-  for (; k > 0 && l->items[k - 1].from > from; k--) l->items[k] = l->items[k - 1];
-  l->items[k] = item;
 }
 
-/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
-   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
+/* -- places: first fit in n log n --
+
+   Buffers in use are nodes of a digital search tree: below a node of depth k the next bit of the
+   place, from the highest, tells the child. So the tree is at most as deep as a place has bits,
+   whatever the sizes are. Each node knows the largest gap of its subtree, a gap being the free room
+   between a buffer and the one before it in memory. The last buffer, of no size, stands at the end
+   of all memory. */
+
+typedef struct syn__item_tree {
+  syn__item *root;
+  int bits; /* of a place */
+} syn__item_tree;
+
+/* The nodes from the root to one of them. */
+typedef struct syn__item_path {
+  syn__item *node[8 * sizeof(size_t) + 1];
+  int depth;
+} syn__item_path;
+
+/* The link to the buffer at that place, null where it would stand; the path of the nodes above. */
+static syn__item **syn__item_link(syn__item_tree *t, size_t at, syn__item_path *path) {
+  syn__item **link = &t->root;
+  for (path->depth = 0; *link && (*link)->at != at;) {
+    path->node[path->depth++] = *link;
+    link = &(*link)->child[at >> (t->bits - path->depth) & 1];
+  }
+  return link;
+}
+/* After a change at the end of a path: the largest gap of each subtree along it. */
+static void syn__item_refresh(const syn__item_path *path) {
+  int i, k;
+  for (i = path->depth - 1; i >= 0; i--) {
+    syn__item *n = path->node[i];
+    n->most = n->gap;
+    for (k = 0; k < 2; k++)
+      if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
+  }
+}
+static void syn__item_set_gap(syn__item_tree *t, syn__item *item, size_t gap) {
+  syn__item_path path;
+  syn__item_link(t, item->at, &path);
+  path.node[path.depth++] = item;
+  item->gap = gap;
+  syn__item_refresh(&path);
+}
+/* The first buffer in memory with a gap of `size` before it; null: there is none. A node may stand
+   before, between or behind its children; all of child 0 stand before all of child 1. */
+static syn__item *syn__item_fit(syn__item *n, size_t size) {
+  syn__item *best = NULL;
+  while (n && n->most >= size) {
+    if (n->gap >= size && (!best || n->at < best->at)) best = n;
+    n = n->child[!(n->child[0] && n->child[0]->most >= size)];
+  }
+  return best;
+}
+/* Gives the buffer the front of the first gap that is large enough; 0: there is none. */
+static int syn__item_put(syn__item_tree *t, syn__item *item) {
+  syn__item *behind = syn__item_fit(t->root, item->size);
+  syn__item_path path;
+  if (!behind) return 0;
+  item->at = behind->at - behind->gap;
+  item->gap = item->most = 0;
+  item->child[0] = item->child[1] = NULL;
+  item->before = behind->before;
+  item->next = behind;
+  behind->before = item;
+  if (item->before) item->before->next = item;
+  syn__item_set_gap(t, behind, behind->gap - item->size);
+  *syn__item_link(t, item->at, &path) = item;
+  return 1;
+}
+/* Removes a buffer: a leaf below it, if there is one, takes its place in the tree. */
+static void syn__item_remove(syn__item_tree *t, syn__item *item) {
+  syn__item_path path;
+  syn__item **link = syn__item_link(t, item->at, &path), **end = link, *leaf;
+  int depth = path.depth;
+  while ((*end)->child[0] || (*end)->child[1]) {
+    path.node[path.depth++] = *end;
+    end = &(*end)->child[!(*end)->child[0]];
+  }
+  leaf = *end;
+  *end = NULL;
+  if (leaf != item) {
+    memcpy(leaf->child, item->child, sizeof leaf->child);
+    *link = path.node[depth] = leaf;
+  }
+  syn__item_refresh(&path);
+  if (item->before) item->before->next = item->next;
+  item->next->before = item->before;
+  syn__item_set_gap(t, item->next, item->next->gap + item->gap + item->size);
+}
+
+/* lists [2, times]: the items by `from`, in their order, and by `to`. Items without size are left
+   out, since they take no room anywhere. Returns the sum of all sizes. */
+static size_t syn__place_lists(syn__item *items, size_t count, syn__item **lists, size_t times) {
+  size_t sum = 0;
+  memset(lists, 0, 2 * times * sizeof *lists);
+  while (count-- > 0) {
+    syn__item *item = &items[count];
+    syn__item **ends = lists + times + syn__max(item->from, item->to);
+    item->at = 0;
+    if (!item->size) continue;
+    sum = syn__add_size(sum, item->size);
+    item->next = lists[item->from];
+    lists[item->from] = item;
+    item->ends = *ends;
+    *ends = item;
+  }
+  return sum;
+}
+
+/* First fit, in the order of `from`, and of the items where that is equal: those that ended are
+   removed, and a new one takes the first gap that is large enough. lists: workspace, see above.
+   Returns the floats needed, SIZE_MAX when that is too much. Only sizes and times are known here,
    so a plan without memory (syn_plan_of) gives the same places as the run. */
-static size_t syn__place(const syn__items *l) {
-  syn__item *active = NULL, **link; /* active: in the order of their places */
-  size_t i, peak = 0;
-  for (i = 0; i < l->count; i++) {
-    syn__item *item = &l->items[i];
-    for (link = &active; *link;) {
-      if ((*link)->to < item->from) *link = (*link)->next;
-      else link = &(*link)->next;
+static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size_t times) {
+  syn__item end, *item, *next;
+  syn__item_tree t = {&end, 0};
+  size_t sum = syn__place_lists(items, count, lists, times), i, peak = 0;
+  memset(&end, 0, sizeof end);
+  end.at = end.gap = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
+  while (end.at >> t.bits) t.bits++;
+  for (i = 0; i < times; i++) {
+    for (item = lists[i]; item; item = next) {
+      next = item->next;
+      if (!syn__item_put(&t, item)) return SIZE_MAX;
+      if (item->at + item->size > peak) peak = item->at + item->size;
     }
-    for (link = &active; *link && item->at + item->size > (*link)->at; link = &(*link)->next)
-      item->at = (*link)->at + (*link)->size;
-    item->next = *link;
-    *link = item;
-    if (syn__add_size(item->at, item->size) > peak) peak = syn__add_size(item->at, item->size);
-    if (peak > SIZE_MAX / 16) return SIZE_MAX;
+    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&t, item);
   }
   return peak;
 }
@@ -8460,12 +8625,7 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
 /* 1: no backward function reads the numbers of the value, so that its last reader in the forward
    pass frees them. The head of a training run comes after all nodes and reads its input. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
-  int i, k, needed = g->recurrent || !(g->nodes[v->maker]->flags & SYN_OUTPUT_NOT_NEEDED);
-  for (i = v->first; i >= 0 && i <= v->last && !needed; i++)
-    for (k = 0; k < g->nodes[i]->n_in; k++)
-      if (&g->values[g->nodes[i]->in[k]] == v)
-        needed |= !(g->nodes[i]->flags & SYN_INPUT_NOT_NEEDED);
-  return !needed && v->last < (int)g->n_nodes;
+  return !g->recurrent && !v->needed && v->last < (int)g->n_nodes;
 }
 
 /* Times of a decoder: node i of the encoder runs at i, `start` of node i of the decoder at i, its
@@ -8972,9 +9132,16 @@ typedef struct syn__small_value {
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
+  int row;                /* the value whose memory it has, found by syn__lower_rows */
   int whole, part;        /* a slice of the row of value `whole`, `part` bytes into it; -1: none */
   int32_t region, offset; /* found by syn__small_offsets */
 } syn__small_value;
+
+/* A table of positions and where it was written, 0: not yet. */
+typedef struct syn__small_table {
+  const float *x;
+  int32_t place;
+} syn__small_table;
 
 typedef struct syn__small_build {
   syn_context *c;
@@ -8986,11 +9153,15 @@ typedef struct syn__small_build {
   int *of;            /* [values of the graph] the number of its small value */
   int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
   int32_t tokenizer[2]; /* places, 0: none */
-  int32_t table;        /* the last table of positions, which others of the same numbers share */
+  syn__array tables;    /* syn__small_table: those of `pos` so far */
   int task, program, segment;
   int32_t format; /* of matrices */
   int32_t widest, heads;
 } syn__small_build;
+
+/* Words of the data, and of a row of RAM, at most: places and offsets are int32. */
+#define SYN__SMALL_WORDS ((size_t)INT32_MAX / 8)
+#define SYN__SMALL_ROW_MOST (1 << 24)
 
 static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
   return (syn__small_value *)l->values.items + v;
@@ -9002,6 +9173,12 @@ static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
 static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
+  if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: %lu bytes of weights and tables, then %lu, wanted "
+              "at most %lu", (unsigned long)(4 * count), (unsigned long)(4 * words),
+              (unsigned long)(4 * SYN__SMALL_WORDS));
+    return NULL;
+  }
   if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
     return NULL;
   l->data.count = count + words;
@@ -9131,6 +9308,11 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
 }
 static int syn__lower_new(syn__small_build *l, int width) {
+  if (width > SYN__SMALL_ROW_MOST / 4) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %d numbers, wanted at most %d", width,
+              SYN__SMALL_ROW_MOST / 4);
+    return -1;
+  }
   return syn__lower_value(l, 4 * (int32_t)width, 0);
 }
 /* A row that stays from one row to the next; 0 before the first. */
@@ -9207,35 +9389,37 @@ static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int ac
   syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
   return a[0];
 }
-/* y = factor x + the row of its place in the table [N,d], whose numbers become int16. */
-static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor) {
+/* Writes a table [N,d] of positions, whose numbers become int16; returns its place, 0: failed. */
+static int32_t syn__lower_positions(syn__small_build *l, const float *table, int d) {
   size_t i, count = (size_t)d * (size_t)l->config->max_len;
-  syn__small_bits scale, f;
+  float scale = 1e-30f; /* not 0: it divides */
+  int32_t place;
+  char *to = (char *)syn__lower_data(l, sizeof scale + count * sizeof(int16_t), &place);
+  if (!to) return 0;
+  for (i = 0; i < count; i++) scale = fabsf(table[i]) > scale ? fabsf(table[i]) : scale;
+  scale = scale / 32767.0f;
+  memcpy(to, &scale, sizeof scale);
+  for (i = 0; i < count; i++) {
+    int16_t q = (int16_t)syn__small_round(table[i] / scale);
+    memcpy(to + sizeof scale + i * sizeof q, &q, sizeof q);
+  }
+  return place;
+}
+/* y = factor x + the row of its place in the table [N,d]. *place: where that was written, 0: not
+   yet; it is written once. */
+static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor,
+                             int32_t *place) {
+  syn__small_bits f;
   int32_t a[5];
-  char *to;
   f.f = factor;
-  scale.f = 1e-30f; /* not 0: it divides */
-  for (i = 0; i < count; i++) scale.f = fabsf(table[i]) > scale.f ? fabsf(table[i]) : scale.f;
-  scale.f = scale.f / 32767.0f;
   a[1] = syn__lower_read(l, x);
   a[0] = syn__lower_new(l, d);
   a[2] = d;
   a[3] = f.i;
-  to = (char *)syn__lower_data(l, sizeof scale.f + count * sizeof(int16_t), &a[4]);
-  if (!to || a[0] < 0) return -1;
+  if (!*place) *place = syn__lower_positions(l, table, d);
+  a[4] = *place;
+  if (!a[4] || a[0] < 0) return -1;
   syn__lower_at(l, a[0])->alias = a[1];
-  memcpy(to, &scale.f, sizeof scale.f);
-  for (i = 0; i < count; i++) {
-    int16_t q = (int16_t)syn__small_round(table[i] / scale.f);
-    memcpy(to + sizeof scale.f + i * sizeof q, &q, sizeof q);
-  }
-  count = l->data.count - (size_t)a[4]; /* words */
-  to = (char *)((int32_t *)l->data.items + l->table);
-  if (l->table && !memcmp(to, (int32_t *)l->data.items + a[4], count * 4)) {
-    l->data.count -= count;
-    a[4] = l->table;
-  }
-  l->table = a[4];
   syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
   return a[0];
 }
@@ -10885,9 +11069,15 @@ static const syn_kind syn__kind_pos = {
 
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
+  const syn__small_table table = {own->table, 0};
+  size_t i;
   if (own->step >= 0 || own->places < l->config->max_len)
     return syn__lower_refuse(l, n, "the table");
-  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale);
+  for (i = 0; i < l->tables.count; i++) /* nodes of one width share a table, see syn__pos_table */
+    if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
+  if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,
+                           &((syn__small_table *)l->tables.items)[i].place);
 }
 
 #endif /* !SYN_SMALL */
@@ -10971,7 +11161,8 @@ static const syn_kind syn__kind_learn_pos = {
 
 static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f);
+  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f,
+                           &l->matrix[n->param[0]]);
 }
 
 /* ==============================================================================================
@@ -15531,6 +15722,9 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   long wanted = syn_small_ram(model, size, config);
   if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
     wanted = SYN_SMALL_E_RAM;
+  if (wanted >= 0 && (uintptr_t)ram < (uintptr_t)model + size && /* it would be overwritten */
+      (uintptr_t)model < (uintptr_t)ram + (size_t)wanted)
+    wanted = SYN_SMALL_E_RAM;
   if (error) *error = wanted < 0 ? (int)wanted : 0;
   if (wanted < 0) return NULL;
   memset(ram, 0, (size_t)wanted);
@@ -16265,11 +16459,12 @@ static syn_layer *syn__parse(syn_build *b) {
 
 /* Variable substitution: the text with every $NAME replaced by its number, so that a model file
    alone says what the network is. A $NAME in a comment may have no number and stays. 17 digits give
-   every double back exactly. Returns the bytes up to `end`; with `out` null it only counts them. */
-static size_t syn__replace_names(syn_build *b, const char *text, const char *end, char *out) {
+   every double back exactly. Returns the bytes; with `out` null it only counts them. moved [bytes
+   of the text], or null: where the character at a byte begins in the result. */
+static size_t syn__replace_names(syn_build *b, const char *text, char *out, int *moved) {
   size_t used = 0, size;
   char number[40];
-  for (b->at = text; b->at < end; used += size) { /* a byte, or a $NAME, at a time */
+  for (b->at = text; *b->at; used += size) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
     if (var && !SYN__MESSAGES) {
@@ -16278,21 +16473,26 @@ static size_t syn__replace_names(syn_build *b, const char *text, const char *end
     }
     if (!var) b->at = from + 1;
     size = var ? syn__number_write(number, sizeof number, 17, var->value) : 1;
+    if (moved) moved[from - text] = (int)used;
     if (out) memcpy(out + used, var ? number : from, size);
   }
   return used;
 }
-/* The same as a copy in the arena. Nodes of the side get their places in the copy. */
+/* The same as a copy in the arena. Nodes of the side get their places in the copy, which count from
+   behind its byte order mark. */
 static char *syn__text_replaced(syn_build *b, const char *side, const char *text) {
-  const char *from = text + syn__bom_size(text, strlen(text)), *end = text + strlen(text);
-  size_t size = syn__replace_names(b, text, end, NULL), i;
+  const size_t mark = syn__bom_size(text, strlen(text));
+  size_t size = syn__replace_names(b, text, NULL, NULL), i;
   char *out = NULL;
+  int *moved = NULL;
   if (!syn__text_too_long(b, size)) out = (char *)syn__arena_get(&b->g->arena, size + 1, 1);
-  if (out) syn__replace_names(b, text, end, out);
-  for (i = 0; out && b->config->n_vars && i < b->g->n_nodes; i++) {
+  if (out && b->config->n_vars)
+    moved = (int *)syn__arena_get(&b->tree, strlen(text) + 1, sizeof *moved);
+  if (out) syn__replace_names(b, text, out, moved);
+  for (i = 0; moved && i < b->g->n_nodes; i++) {
     syn_node *n = b->g->nodes[i];
     if (n->place > 0 && !strncmp(n->path, side, strlen(side)))
-      n->place = (int)syn__replace_names(b, from, from + n->place, NULL);
+      n->place = moved[mark + (size_t)n->place] - (int)mark;
   }
   return out;
 }
@@ -16332,6 +16532,7 @@ struct syn_model {
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
+  int busy;                    /* calls under way that change it */
 };
 
 /* -- layers -- */
@@ -16628,7 +16829,7 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
     b->tree = tree;
     g->n_nodes = nodes;
     g->n_values = values;
-    g->n_params = params;
+    syn__params_cut(g, params);
     b->feedback_width = fed;
     x = syn__build_embedding(b, "tgt.embed", m->config.tgt_vocab);
     if (x >= 0) x = syn_build_chain(b, chain, x);
@@ -16732,6 +16933,11 @@ static syn_status syn__build_network(syn_model *m, int partial) {
 /* ==============================================================================================
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
+
+/* 1, with an error: a callback has called back into what has called it. */
+static int syn__busy(syn_context *c, int busy, const char *message) {
+  return busy && syn__fail(c, SYN_E_VALUE, "%s: a callback called back", message);
+}
 
 /* In messages, by the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
 static const char *const syn__stream_names[] = {"source", "target", "sentence"};
@@ -16863,7 +17069,7 @@ static syn_status syn__weights_own(syn_model *m) {
 }
 
 void syn_model_free(syn_model *m) {
-  if (!m) return;
+  if (!m || syn__busy(m->c, m->busy, "model: it is being trained, so it is not freed")) return;
   syn_model_set_tokenizers(m, NULL, NULL); /* frees them */
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
@@ -17107,7 +17313,8 @@ static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_para
     int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
     if (!source) a = b;
     if (a != b || a < first || a - first >= q->shape[0]) continue;
-    memcpy(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
+    /* both may be one model */
+    memmove(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
     rows++;
   }
   return rows;
@@ -17140,6 +17347,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
     return -1;
   }
   if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  m->busy++;
   for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
     int rows = syn__init_copy(&k, p, q);
@@ -17148,6 +17356,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   }
   for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
     if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  m->busy--;
   syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
   return copied;
 }
@@ -17170,6 +17379,15 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
   k->used = syn__add_size(at, (bytes + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN);
   return k->base ? k->base + at : NULL;
+}
+
+/* Bytes of a plan at most: what saturated is above. */
+#define SYN__PLAN_MOST (SIZE_MAX / 2)
+/* Returns the bytes; 0 (recorded): too many. */
+static size_t syn__plan_fits(syn_context *c, const char *what, size_t bytes) {
+  if (bytes <= SYN__PLAN_MOST) return bytes;
+  return !syn__fail(c, SYN_E_MEMORY, "%s of this network needs more than %lu bytes, the most that "
+                    "can be planned", what, (unsigned long)SYN__PLAN_MOST);
 }
 
 /* Arrays [rows, width]; floats: null where the width is 0. */
@@ -17204,7 +17422,7 @@ struct syn_run {
   float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
-  syn__item *items;      /* of the plan; null once the buffers have their places */
+  syn__item *items, **lists; /* of the plan, see syn__place; null once the buffers have places */
   float *start;          /* of a decoder: syn__decode_state.start */
   syn__loss_buffers loss;
 };
@@ -17262,6 +17480,9 @@ static size_t syn__run_pack(const syn_run *r) {
   return r->mode == SYN__INFER && r->m->g.pack < any ? r->m->g.pack : any;
 }
 
+/* Times of a plan: 0 to 2n. */
+static size_t syn__run_times(const syn_model *m) { return 2 * m->g.n_nodes + 1; }
+
 /* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
    not meet, so it needs all of them together. In training and in decoders the head does not
    run, and its value (the logits of all rows) is left out of `shown`. */
@@ -17269,7 +17490,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g; /* a shallow copy: the arrays are the model's */
   syn_tape *t = &r->tape;
   syn__items l = {&shown, r->mode, &r->cap, r->items, 0};
-  size_t i;
+  size_t i, floats = 0;
   float *base;
   if (r->mode == SYN__TRAIN || r->mode == SYN__INFER)
     shown.n_nodes = (size_t)r->m->head, shown.n_values--;
@@ -17294,7 +17515,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__item_caches(&l, r->cache, &r->start);
   syn__item_recurrent(&l);
   r->n_items = l.count;
-  base = syn__layout_floats(k, 1, l.items ? syn__place(&l) : 0);
+  if (l.items) floats = syn__place(l.items, l.count, r->lists, syn__run_times(r->m));
+  base = syn__layout_floats(k, 1, floats);
   for (i = 0; i < l.count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
@@ -17306,8 +17528,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
 static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
-   caller frees `items`, which are counted first. c may differ from the model's context:
-   several threads can each run one model with a context of their own. */
+   caller calls syn__run_measured behind it; items are counted first. c may differ from the
+   model's context: several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits, const syn__capacity *cache) {
   static const syn_limits none = {0, 0, 0, 0, 0};
@@ -17327,8 +17549,17 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
   r->tape.threads = c->options.threads;
   syn__layout_run(r, &none_yet);
   r->items = (syn__item *)syn__alloc(c, r->n_items, sizeof(syn__item));
-  if (r->items) syn__layout_run(r, &k);
-  return k.used;
+  r->lists = (syn__item **)syn__alloc(c, 2 * syn__run_times(m), sizeof *r->lists);
+  if (r->items && r->lists) syn__layout_run(r, &k);
+  if (k.used <= SYN__PLAN_MOST) return k.used;
+  return !syn__fail(c, SYN_E_MEMORY, "a run of %lu source rows and %lu target rows, sentences of "
+                    "at most %lu tokens, needs more than %lu bytes, the most that can be planned",
+                    (unsigned long)r->cap.rows[SYN_SRC], (unsigned long)r->cap.rows[SYN_TGT],
+                    (unsigned long)r->cap.longest, (unsigned long)SYN__PLAN_MOST);
+}
+static void syn__run_measured(syn_context *c, const syn_run *r) {
+  syn__free(c, r->items);
+  syn__free(c, r->lists);
 }
 
 /* Bytes of the block of such a run. */
@@ -17336,7 +17567,7 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits, const syn__capacity *cache) {
   syn_run r;
   size_t bytes = syn__run_measure(&r, c, m, mode, limits, cache);
-  syn__free(c, r.items);
+  syn__run_measured(c, &r);
   return bytes;
 }
 
@@ -17357,6 +17588,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
     r->items = NULL;
+    r->lists = NULL;
     for (i = 0; i < m->g.n_values; i++) syn__tensor_begin(&r->tape, (int)i);
     for (i = 0; i < m->g.n_params; i++) {
       const syn_param *p = &m->g.params[i];
@@ -17364,7 +17596,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
       if (mode == SYN__KEEP && p->trained) r->tape.dweights[i] = r->dweights + p->offset;
     }
   }
-  syn__free(c, measured.items);
+  syn__run_measured(c, &measured);
   return r;
 }
 
@@ -17803,11 +18035,29 @@ static double syn__loss(syn_run *r, float eps, float scale) {
 
 /* -- a network as text -- */
 
+/* The order of nodes by path; those of one path in the order they run. */
+static int syn__order_path(const void *owner, int a, int b) {
+  syn_node *const *nodes = ((const syn__graph *)owner)->nodes;
+  int order = strcmp(nodes[a]->path, nodes[b]->path);
+  return order ? order : a - b;
+}
+/* again [nodes]: for each node, how many before it have the same path. Null: no memory. */
+static int *syn__paths_again(syn_context *c, const syn__graph *g) {
+  int *sorted = syn__sorted(c, g, g->n_nodes, syn__order_path);
+  int *again = sorted ? (int *)syn__alloc(c, g->n_nodes, sizeof *again) : NULL;
+  size_t i;
+  for (i = 1; again && i < g->n_nodes; i++)
+    if (!strcmp(g->nodes[sorted[i - 1]]->path, g->nodes[sorted[i]]->path))
+      again[sorted[i]] = again[sorted[i - 1]] + 1;
+  syn__free(c, sorted);
+  return again;
+}
+
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
-static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_out *w) {
+static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
+                               syn__text_out *w) {
   const syn__value *v = m->g.values;
-  int i, k, again = 0; /* again: nodes before this one with the same path */
-  for (i = 0; i < n->id; i++) again += !strcmp(m->g.nodes[i]->path, n->path);
+  int i, k;
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
@@ -17828,10 +18078,12 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
   syn_model *m = syn__model_shell(c, config);
   syn__text_out w = syn__text_begin(out, capacity);
+  int *again = m ? syn__paths_again(c, &m->g) : NULL;
   size_t i;
-  if (!m) return 0;
-  syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
-  for (i = 0; i < m->g.n_nodes; i++) syn__describe_node(m, m->g.nodes[i], &w);
+  if (again) syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
+  for (i = 0; again && i < m->g.n_nodes; i++)
+    syn__describe_node(m, m->g.nodes[i], again[i], &w);
+  syn__free(c, again);
   syn_model_free(m);
   return w.used;
 }
@@ -18539,6 +18791,8 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
+  int busy;                 /* 1: one of its functions is at work */
+  int running;              /* 1: syn_trainer_run is, or has called its report */
 };
 
 /* -- sums of squares -- */
@@ -19139,7 +19393,13 @@ struct syn_data {
   uint64_t epoch_seed;
   long epoch_number;
   syn_corruption corruption; /* count 0: none */
+  int busy;                  /* trainings and evaluations under way: the rows stay */
+  int reading;               /* evaluations among them: so does the layout */
 };
+
+static int syn__data_busy(const syn_data *d) {
+  return syn__busy(d->c, d->busy, "data: they are being trained on or evaluated, so they stay");
+}
 
 #define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
@@ -19151,7 +19411,7 @@ syn_data *syn_data_new(syn_context *c) {
 }
 
 void syn_data_free(syn_data *d) {
-  if (!d) return;
+  if (!d || syn__data_busy(d)) return;
   syn__free(d->c, d->tokens);
   syn__free(d->c, d->rows);
   syn__free(d->c, d->order);
@@ -19177,17 +19437,34 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
 }
 
 /* Tokens are checked when a batch is bound, where the vocabulary is known. */
+/* Room for `more` tokens behind those of all rows. The array may move: what *row points to in it
+   moves along. */
+static syn_status syn__data_room(syn_data *d, size_t more, const int **row, const int **other) {
+  const int **rows[2], *old = d->tokens;
+  size_t at[2] = {0, 0};
+  int inside[2], i;
+  rows[0] = row;
+  rows[1] = other;
+  for (i = 0; i < 2; i++) {
+    inside[i] = syn__lies_in(*rows[i], old, d->cap_tokens * sizeof *old);
+    if (inside[i]) at[i] = (size_t)(*rows[i] - old);
+  }
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, syn__add_size(d->n_tokens, more), sizeof(int)))
+    return SYN_E_MEMORY;
+  for (i = 0; i < 2; i++)
+    if (inside[i]) *rows[i] = d->tokens + at[i];
+  return SYN_OK;
+}
+
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__data_busy(d)) return SYN_E_VALUE;
   if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
     return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
                      n_tgt, SYN__DATA_LENGTH);
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, d->n_tokens + (size_t)n_src + (size_t)n_tgt,
-                sizeof(int)))
-    return SYN_E_MEMORY;
+  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
   return syn__data_commit(d, n_src, n_tgt);
@@ -19277,7 +19554,7 @@ static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_t
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
   int n_src = 0, n_tgt = 0;
-  if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      (unsigned long)d->count, m->config.task);
@@ -19294,13 +19571,16 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
-  size_t at, rows, used;
+  size_t at, rows, used, most = count < (size_t)window ? count : (size_t)window;
   if (!d) return SYN_E_VALUE;
   rows = d->count;
   used = d->n_tokens;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
   if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
+  if (syn__data_room(d, syn__add_size(syn__mul_size(count / (size_t)stride + 1, most), 1), &tokens,
+                     &tokens))
+    return SYN_E_MEMORY;
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
@@ -19373,7 +19653,7 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 
 /* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
-  if (!d || !syn__given(d->c, k, "corruption")) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, k, "corruption") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!(k->noise >= 0.0f && k->noise < 1.0f && (k->span == 0.0f || k->span >= 1.0f)) ||
       k->first < SYN_FIRST_TOKEN || k->count < 1 || k->count > SYN__DATA_LENGTH ||
       k->first > SYN__DATA_LENGTH)
@@ -19471,6 +19751,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
       d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
+  if (syn__busy(d->c, d->reading, "data: an evaluation reads its batches")) return SYN_E_VALUE;
   d->epoch_count = 0;
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -19755,7 +20036,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
 static size_t syn__trainer_bytes(syn_trainer *t) {
   syn__layout k = {NULL, 0};
   syn__layout_trainer(t, &k);
-  return k.used;
+  return syn__plan_fits(t->c, "training", k.used);
 }
 
 /* -- the trainer -- */
@@ -19871,8 +20152,10 @@ static void syn__train_target(const syn_trainer *t) {
 static syn_status syn__trainer_memory(syn_trainer *t) {
   syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
   syn__layout k = {NULL, 0};
+  size_t bytes;
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
-  t->block = (char *)syn__alloc(t->c, 1, syn__trainer_bytes(t));
+  bytes = syn__trainer_bytes(t);
+  if (bytes) t->block = (char *)syn__alloc(t->c, 1, bytes);
   if (!t->run || !t->block) return t->c->status;
   k.base = t->block;
   syn__layout_trainer(t, &k);
@@ -19900,8 +20183,22 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return NULL;
 }
 
+/* From here to syn__train_leave the trainer takes no other call: `cancel`, `reduce` and kinds may
+   come back. 0: it is at work already. */
+static int syn__train_enter(syn_trainer *t) {
+  if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
+  t->m->busy++;
+  return t->busy = 1;
+}
+static syn_status syn__train_leave(syn_trainer *t, syn_status s) {
+  t->m->busy--;
+  t->busy = 0;
+  return s;
+}
+
 void syn_trainer_free(syn_trainer *t) {
-  if (!t) return;
+  if (!t || syn__busy(t->c, t->busy || t->running, "training: it goes on, so it is not freed"))
+    return;
   syn_run_free(t->run);
   syn__free(t->c, t->block);
   syn__free(t->c, t);
@@ -20025,14 +20322,15 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   float none;
   if (!loss) loss = &none;
   *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
   s = syn__bind_labelled(t->run, batch);
-  if (s != SYN_OK) return s;
-  if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s == SYN_OK && !t->run->n_labels)
+    s = syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  if (s != SYN_OK) return syn__train_leave(t, s);
   syn__train_begin(t, 0);
   syn__train_pass(t, 1.0f / (float)t->run->n_labels);
   *loss = (float)(t->loss_sum / (double)t->labels);
-  return SYN_OK;
+  return syn__train_leave(t, SYN_OK);
 }
 
 /* Found by the offset of the tensor, because p may be a copy. */
@@ -20102,12 +20400,13 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   *loss = 0.0f;
   if (!t || !syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
+  if (!syn__train_enter(t)) return SYN_E_VALUE;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
     if (s == SYN_OK) s = syn__train_batch(t, &batches[i]);
   }
-  return s != SYN_OK ? s : syn__train_finish(t, loss);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_finish(t, loss));
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -20125,7 +20424,8 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 
 syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
                                   long *labels) {
-  return t ? syn__run_loss(t->run, batch, sum, labels) : SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__run_loss(t->run, batch, sum, labels));
 }
 
 /* -- steps on data -- */
@@ -20207,11 +20507,13 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
+  d->busy++, d->reading++;
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
+  d->busy--, d->reading--;
   if (s == SYN_OK && *labels) *loss = sum / (double)*labels;
   return s;
 }
@@ -20224,8 +20526,9 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!t || !syn__given(t->c, d, "data")) return SYN_E_VALUE;
-  return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(
+      t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
 /* With a training run, which makes logits block by block. Its gradients are not used. */
@@ -20288,15 +20591,15 @@ static void syn__train_exchange(const syn_trainer *t) {
 
 /* `worse` counts validations since the best one: plateau halves the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
-syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = t ? &t->state : NULL;
-  double loss;
-  long labels;
-  syn_status status;
-  if (!t) return SYN_E_VALUE;
-  loss = -(double)s->step; /* without data the newest is the best */
+static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = &t->state;
+  double loss = 0.0;
+  long labels = 0;
+  syn_status status = SYN_OK;
   syn__train_exchange(t);
-  status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (valid)
+    status = syn__run_evaluate(t->run, valid, t->config.batch_tokens, t->ints, &loss, &labels);
+  else loss = -(double)s->step; /* without data the newest is the best */
   if (status == SYN_OK) syn__train_keep(t, (float)loss);
   syn__train_exchange(t);
   if (status != SYN_OK) return status;
@@ -20309,6 +20612,10 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
     s->factor *= 0.5f;
   s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
   return SYN_OK;
+}
+syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__train_validate(t, valid));
 }
 
 /* Where config.halve is wanted and the rate not yet a 1024th: half of it, the best weights or the
@@ -20328,37 +20635,65 @@ static int syn__train_halve(syn_trainer *t) {
   return 1;
 }
 
-/* Each round: update, validation where one is due, report; a checkpoint written by the report
-   holds all three. The trainer keeps the whole state, so a further call, or another process with a
-   checkpoint, continues. */
+/* One update, and a validation where one is due: *validated. Where the update was refused and
+   halving helps there is nothing to report: *validated is -1. */
+static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *valid,
+                                   int *validated) {
+  syn_status s;
+  *validated = t->validation_due;
+  if (!*validated) {
+    s = syn__train_update(t, data, &t->loss);
+    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) return *validated = -1, SYN_OK;
+    if (s != SYN_OK) return s;
+    *validated = t->config.every && t->state.step % t->config.every == 0;
+  }
+  s = *validated ? syn__train_validate(t, valid) : SYN_OK;
+  t->validation_due = s == SYN_E_CANCELLED;
+  if (s == SYN_OK && *validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f)
+    syn__train_halve(t);
+  return s;
+}
+
+/* Rounds with a report behind each; a checkpoint written by the report holds all of it. The trainer
+   keeps the whole state, so a further call, or another process with a checkpoint, continues. */
+static syn_status syn__train_rounds(syn_trainer *t, syn_data *data, syn_data *valid,
+                                    syn_report report, void *user) {
+  syn_status s = SYN_OK;
+  int validated;
+  while (s == SYN_OK &&
+         (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped))) {
+    if (!syn__train_enter(t)) return SYN_E_VALUE;
+    s = syn__train_leave(t, syn__train_round(t, data, valid, &validated));
+    if (s == SYN_OK && validated >= 0 && report && report(user, t, t->loss, validated)) break;
+  }
+  return s;
+}
+
+/* The report may do all with the trainer but run or free it, so rows and model must stay. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   syn_status s;
-  if (!t || !syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  if (!t || !syn__given(t->c, data, "data") ||
+      syn__busy(t->c, t->busy || t->running, "training: syn_trainer_run is at work"))
+    return SYN_E_VALUE;
   s = syn__tokenizers_fit(t->c, t->m) ? syn__data_task(t->c, t->m, data) : t->c->status;
   if (s != SYN_OK) return s;
-  while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
-    int validated = t->validation_due;
-    if (!validated) {
-      s = syn__train_update(t, data, &t->loss);
-      if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) continue;
-      if (s != SYN_OK) return s;
-      validated = t->config.every && t->state.step % t->config.every == 0;
-    }
-    s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
-    t->validation_due = s == SYN_E_CANCELLED;
-    if (s != SYN_OK) return s;
-    if (validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f) syn__train_halve(t);
-    if (report && report(user, t, t->loss, validated)) return SYN_OK;
-  }
-  return SYN_OK;
+  t->running = 1;
+  t->m->busy++, data->busy++;
+  if (valid) valid->busy++;
+  s = syn__train_rounds(t, data, valid, report, user);
+  if (valid) valid->busy--;
+  t->m->busy--, data->busy--;
+  t->running = 0;
+  return s;
 }
 
 /* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
    was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
+  const int idle = t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
   const int count = t ? syn__max(t->n_best, 1) : 0;
-  const float *from = !t ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
+  const float *from = !idle ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
   int i, k;
   for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;
@@ -20433,6 +20768,7 @@ struct syn_decoder {
   const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
   int last;                        /* 1: no step follows this one */
   int cancelled;                   /* 1: by syn_options.cancel */
+  int running;                     /* 1: one of its functions is at work */
   int has_logits;                  /* 1: this step's logits are computed */
   const uint64_t *seeds;           /* these three are the caller's; null: not given */
   const unsigned char *allowed;    /* [sentences, V] */
@@ -20556,9 +20892,9 @@ static void syn__cache_sizes(syn_decoder *d) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   d->decode.length = d->limit;
   d->decode.slots = d->config.beam;
-  d->cache.kept[SYN_TGT] = rows * limit;
-  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len;
-  d->cache.blocks[SYN_TGT] = rows * ((limit + SYN__KEYS - 1) / SYN__KEYS);
+  d->cache.kept[SYN_TGT] = syn__mul_size(rows, limit);
+  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len; /* within an int */
+  d->cache.blocks[SYN_TGT] = syn__mul_size(rows, (limit + SYN__KEYS - 1) / SYN__KEYS);
   d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
 }
 
@@ -20767,7 +21103,7 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
   d->limits.tgt_rows = d->step_rows;
   syn__cache_sizes(d);
   syn__layout_decoder(d, &k);
-  return k.used;
+  return syn__plan_fits(c, "decoding", k.used);
 }
 
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
@@ -20795,22 +21131,26 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
 }
 
 /* The run has a block of its own; the model is not ours. */
+static int syn__decode_busy(const syn_decoder *d) {
+  return syn__busy(d->c, d->running, "decoding: the decoder is at work");
+}
 void syn_decoder_free(syn_decoder *d) {
-  if (!d) return;
+  if (!d || syn__decode_busy(d)) return;
   syn_run_free(d->run);
   syn__free(d->c, d->block);
   syn__free(d->c, d);
 }
 
-/* These keep pointers: the caller may change what they point to between two calls. */
+/* These keep pointers: the caller may change what they point to between two calls, but not within
+   one, which has checked them. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
-  if (d) d->seeds = seeds;
+  if (d && !syn__decode_busy(d)) d->seeds = seeds;
 }
 void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
-  if (d) d->allowed = allowed;
+  if (d && !syn__decode_busy(d)) d->allowed = allowed;
 }
 void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
-  if (d) d->banned = banned;
+  if (d && !syn__decode_busy(d)) d->banned = banned;
 }
 
 /* -- one step -- */
@@ -21257,6 +21597,20 @@ static void syn__decode_advance(syn_decoder *d) {
 
 /* -- the loop -- */
 
+/* Refuses what the decoder keeps a pointer to in its own outputs, which a run overwrites. */
+static syn_status syn__decode_kept(const syn_decoder *d) {
+  const struct {
+    const char *name;
+    const void *at;
+  } kept[] = {{"banned", d->banned}, {"allowed", d->allowed}, {"seeds", d->seeds}};
+  size_t outs = (size_t)d->config.sentences * (size_t)d->config.best, i;
+  for (i = 0; i < SYN__COUNT(kept); i++)
+    if (syn__lies_in(kept[i].at, d->out_tokens, outs * (size_t)d->limit * sizeof(int)))
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: `%s` lies in the outputs of this decoder, "
+                       "which the run overwrites: give it a copy", kept[i].name);
+  return SYN_OK;
+}
+
 /* Checks prompts and banned sequences. Sets *length to that of the prompts with begin, 1 where
    none is given. All have the same, because all rows of a step stand at one place. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
@@ -21280,6 +21634,7 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *len
                          "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
                          v - 1);
   }
+  if (syn__decode_kept(d)) return SYN_E_VALUE;
   for (i = 0; banned && (banned[i] || (i && banned[i - 1])); i++) /* two zeros end the last one */
     if (banned[i] < 0 || banned[i] >= v)
       return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
@@ -21333,12 +21688,10 @@ static int syn__decode_read(syn_decoder *d, int end) {
 
 /* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
    made. Nothing is allocated. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                           void *user) {
+static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                  void *user) {
   int length;
   syn_status s;
-  if (!d) return SYN_E_VALUE;
-  d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   s = syn__decode_check(d, b, &length);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
@@ -21355,6 +21708,18 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
   }
   d->run->tape.decode = NULL;
   return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
+}
+
+/* A callback must not begin another run: its hypotheses would take the place of these. */
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
+  syn_status s;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  d->sentences = 0; /* of what failed nothing can be read */
+  d->running = 1;
+  s = syn__decode_run(d, b, call, user);
+  d->running = 0;
+  return s;
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -21418,7 +21783,7 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
-  if (!d) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
   d->sentences = 0;
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
@@ -21432,7 +21797,9 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   stream.t = d->m->tokenizer[SYN_TGT];
   stream.first = b.tgt_width == 1;
   status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  d->running = 1; /* also where the rest of a character is passed on */
   if (call) syn__stream_flush(&stream);
+  d->running = 0;
   return status;
 }
 
@@ -21472,7 +21839,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   t.m = m;
   if (!syn__train_resolve(&t, train)) {
     const syn_limits limits = syn__train_limits(t.config.batch_tokens, t.config.length);
-    plan->weights = syn__mul_size(m->floats, sizeof(float));
+    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->floats, sizeof(float)));
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
@@ -23545,7 +23912,10 @@ static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t c
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
   syn_status status = syn__floats_check(c, e, count);
   size_t i;
-  for (i = 0; out && i < count; i++) {
+  if (!status && out && out != e->data && syn__lies_in(e->data, out, count * sizeof *out))
+    return syn__fail(c, SYN_E_VALUE, "tensor \"%.100s\": its data lie in the array of %lu floats "
+                     "that it is to be copied to", e->name, (unsigned long)count);
+  for (i = out ? count : 0; i-- > 0;) { /* from the last: `out` may be where the data are */
     uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
     memcpy(out + i, &bits, 4);
   }
@@ -25639,7 +26009,9 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
   syn__builder b = SYN__BUILDER(c);
   int i;
-  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  if (!syn__given(c, t, "trainer") ||
+      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved"))
+    return SYN_E_VALUE;
   syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
@@ -25761,8 +26133,9 @@ static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
   return s;
 }
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
-  syn_status s = f ? syn__trainer_resume(t, f) : t ? t->c->status : SYN_E_VALUE;
+  const int busy = t && syn__busy(t->c, t->busy, "training: the trainer is at work");
+  syn_file *f = t && !busy ? syn_file_load(t->c, path) : NULL;
+  syn_status s = f ? syn__trainer_resume(t, f) : t && !busy ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }
@@ -25798,14 +26171,6 @@ static int syn__lower_node(syn__small_build *l, const syn_node *n) {
 
 /* -- places of values in RAM -- */
 
-/* 1: values v and w need memory of a region at the same time. */
-static int syn__lower_meet(const syn__small_value *v, const syn__small_value *w) {
-  if (v->region != w->region) return 0;
-  if (v->region == SYN__SMALL_ROW)
-    return v->program == w->program && v->from <= w->to && w->from <= v->to;
-  if (v->region != SYN__SMALL_ENCODER) return 1;
-  return (w->kept || v->segment <= w->last) && (v->kept || w->segment <= v->last);
-}
 static int syn__lower_region(const syn__small_value *v) {
   if (v->state) return SYN__SMALL_STATE;
   if (v->program == SYN__SMALL_ENCODE)
@@ -25813,32 +26178,76 @@ static int syn__lower_region(const syn__small_value *v) {
   if (!v->cache) return SYN__SMALL_ROW;
   return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
 }
-/* First fit, in the order in which values are written. A value takes the row of its alias where
+/* Times of all values: more than any program has words, or the encoder segments. */
+static int syn__lower_times(const syn__small_build *l) {
+  size_t most = 0;
+  int p;
+  for (p = 0; p < 3; p++) most = l->code[p].count > most ? l->code[p].count : most;
+  return (int)most + 1;
+}
+/* The regions of all values, and whose memory they have. A value takes the row of its alias where
    that is read for the last time by its own instruction. */
-static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
+static void syn__lower_rows(const syn__small_build *l) {
   syn__small_value *v = (syn__small_value *)l->values.items, *w;
-  int i, k, count = (int)l->values.count;
+  int i, count = (int)l->values.count;
   for (i = 0; i < count; i++) {
     v[i].region = syn__lower_region(&v[i]);
+    v[i].row = i;
     if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
   }
   for (i = 0; i < count; i++) {
     w = v[i].alias < 0 ? NULL : &v[v[i].alias];
-    if (w && !w->kept && !w->around && w->program == v[i].program && w->to == v[i].from &&
-        w->bytes == v[i].bytes && (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
-      v[i].region = w->region;
-      v[i].offset = w->offset;
-    } else {
-      for (k = 0; k < i; k++) {
-        if (!syn__lower_meet(&v[i], &v[k]) || v[i].offset >= v[k].offset + v[k].bytes ||
-            v[k].offset >= v[i].offset + v[i].bytes)
-          continue;
-        v[i].offset = v[k].offset + v[k].bytes;
-        k = -1; /* again from the first */
-      }
-    }
-    bytes[v[i].region] = syn__max(bytes[v[i].region], v[i].offset + v[i].bytes);
+    if (!w || w->kept || w->around || w->program != v[i].program || w->to != v[i].from ||
+        w->bytes != v[i].bytes || (w->region != v[i].region && v[i].region != SYN__SMALL_ROW))
+      continue;
+    v[i].region = w->region;
+    v[i].row = w->row;
   }
+}
+/* Places of one region, of rows in one program: found by syn__place, with the memory of items and
+   lists as there. Rows that every instruction of a program overwrites are needed from their maker
+   to their last reader; those of the encoder from segment to segment; others all the time. */
+static int32_t syn__lower_places_of(const syn__small_build *l, int region, int program,
+                                    syn__item *items, syn__item **lists) {
+  syn__small_value *v = (syn__small_value *)l->values.items;
+  int i, from, to, count = (int)l->values.count, last = syn__lower_times(l) - 1;
+  size_t bytes;
+  for (i = 0; i < count; i++) {
+    items[i].size = 0;
+    if (v[i].region != region || (region == SYN__SMALL_ROW && v[i].program != program)) continue;
+    from = region == SYN__SMALL_ROW ? v[i].from : region == SYN__SMALL_ENCODER ? v[i].segment : 0;
+    to = region == SYN__SMALL_ROW ? v[i].to : region == SYN__SMALL_ENCODER ? v[i].last : 0;
+    if (region == SYN__SMALL_ENCODER && v[i].kept) to = last;
+    if (v[i].row == i) {
+      items[i].from = from;
+      items[i].to = to;
+      items[i].size = (size_t)v[i].bytes;
+    } else items[v[i].row].to = syn__max(items[v[i].row].to, to);
+  }
+  bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
+  if (bytes > SYN__SMALL_ROW_MOST) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: all values of a token together have %lu bytes, "
+              "wanted at most %d", (unsigned long)bytes, SYN__SMALL_ROW_MOST);
+    return 0;
+  }
+  for (i = 0; i < count; i++)
+    if (v[i].region == region && (region != SYN__SMALL_ROW || v[i].program == program))
+      v[i].offset = (int32_t)items[v[i].row].at;
+  return (int32_t)bytes;
+}
+/* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
+static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
+  syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
+  size_t times = 2 * (size_t)syn__lower_times(l);
+  syn__item **lists = (syn__item **)syn__alloc(l->c, times, sizeof *lists);
+  int region, program;
+  syn__lower_rows(l);
+  for (region = 0; region < SYN__SMALL_REGIONS && items && lists; region++)
+    for (program = 0; program < (region == SYN__SMALL_ROW ? 3 : 1); program++)
+      bytes[region] = syn__max(bytes[region],
+                               syn__lower_places_of(l, region, program, items, lists));
+  syn__free(l->c, items);
+  syn__free(l->c, lists);
 }
 /* Numbers of values become operands, places of the data become places of the array. */
 static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words,
@@ -25928,11 +26337,10 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
     syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
     code += l->code[p].count;
   }
-  *words = at + code + l->data.count;
-  if (l->c->status != SYN_OK || *words > INT32_MAX / 4) return NULL;
-  w = (int32_t *)syn__alloc(l->c, *words, sizeof *w);
+  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
+  if (l->c->status == SYN_OK) syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
+  w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
   if (!w) return NULL;
-  syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
   head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
   head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
@@ -26029,6 +26437,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
   syn__free(c, l.data.items);
   syn__free(c, l.values.items);
+  syn__free(c, l.tables.items);
   syn__free(c, l.of);
   syn__free(c, l.matrix);
   return w;

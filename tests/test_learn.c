@@ -591,6 +591,129 @@ static void test_rows(void) {
   syn_context_clear(&c);
 }
 
+/* What the results say of the texts: rows 0, 20, 40 ... are held back. */
+static void test_counts(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = small_of("seq2seq", &w, &k);
+  syn_model *m;
+  size_t tokens = 0;
+  int i, n;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < ROWS; i++) texts[0][i] = syn_text_of(i % 2 ? "a b c" : "c b"), texts[1][i] = syn_text_of(i % 2 ? "c b a" : "b c");
+  texts[0][0] = syn_text_of("c new b"); /* unknown, held back */
+  texts[0][20] = syn_text_of("b c");    /* the same words in another order, and no row that is trained on */
+  texts[1][40] = syn_text_of("b c new");
+  texts[0][7] = syn_text_of("a \xFF\xC3 b");
+  texts[1][8] = syn_text_of("b\xE2\x82");
+  memset(k.tokens, 9, sizeof k.tokens), memset(k.unknown, 9, sizeof k.unknown), k.not_utf8 = k.repeated = 77;
+  m = learn(&c, &how, ROWS);
+  CHECK(m && k.rows == ROWS - 6 && k.valid_rows == 6, "%s", c.message);
+  CHECK(k.unknown[0] == 2 && k.unknown[1] == 2, "%lu, %lu unknown", (unsigned long)k.unknown[0], (unsigned long)k.unknown[1]);
+  for (i = 0; i < ROWS; i++) tokens += (size_t)syn_tokenizer_encode(syn_model_tokenizer(m, SYN_SRC), texts[0][i], NULL, 0);
+  CHECK(k.tokens[0] == tokens, "%lu source tokens, wanted %lu", (unsigned long)k.tokens[0], (unsigned long)tokens);
+  CHECK(k.not_utf8 == 4 && k.repeated == 3, "%lu bytes, %lu repeated", (unsigned long)k.not_utf8, (unsigned long)k.repeated);
+  syn_model_free(m);
+  how = small_of("classify", &w, &k); /* labels are their bytes; a label is no unknown token */
+  for (i = 0; i < ROWS; i++) {
+    static const char *const labels[] = {"a | b", "a|b", "a b", "a\tb", "A B"};
+    texts[0][i] = syn_text_of("x y"), texts[1][i] = syn_text_of(labels[i % 5]);
+  }
+  m = learn(&c, &how, ROWS);
+  CHECK(m && syn_model_config(m)->classes == 5 && !k.unknown[0] && !k.unknown[1] && k.tokens[1] == ROWS, "%s", c.message);
+  for (i = 0; m && i < 5; i++) {
+    syn_text name = syn_tokenizer_piece(syn_model_tokenizer(m, SYN_TGT), SYN_FIRST_TOKEN + i, 1);
+    for (n = 0; n < 5; n++)
+      if (name.size == texts[1][n].size && !memcmp(name.at, texts[1][n].at, name.size)) break;
+    CHECK(n < 5, "class %d is %.*s", i, (int)name.size, name.at);
+  }
+  syn_model_free(m);
+  how = small_of("lm", &w, &k); /* windows of 8; those of the validation overlap, and count once */
+  *k.encoder = 0, strcpy(k.decoder, "pos -> norm"), strcpy(k.tgt_tokenizer, "char"), k.hold_back = 0.5;
+  texts[1][0] = syn_text_of("abcabcabcabcabcabcabcabcabcabc\nabcabcabcabcabcabcabcabcabcabcabcabcabcab\xFF\n");
+  m = learn(&c, &how, 1);
+  CHECK(m && k.tokens[1] == texts[1][0].size && k.unknown[1] == 1 && k.not_utf8 == 1 && !k.tokens[0],
+        "%lu of %lu tokens: %s", (unsigned long)k.unknown[1], (unsigned long)k.tokens[1], c.message);
+  syn_model_free(m);
+}
+
+/* | and TAB stand for themselves in a target of syn_data_add_text. */
+static void test_target_text(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = small_of("seq2seq", &w, &k);
+  syn_text target = syn_text_of("| x|y |\tz");
+  syn_data *d;
+  syn_model *m;
+  const int *row;
+  char out[40];
+  int n;
+  size_t tokens;
+  syn_context_init(&c, NULL);
+  strcpy(k.tgt_tokenizer, "char"), k.max_len = 12;
+  texts[1][1] = target;
+  m = learn(&c, &how, ROWS);
+  d = syn_data_new(&c);
+  CHECK(m && !syn_data_add_text(d, m, syn_text_of("a b"), target), "%s", c.message);
+  row = syn_data_row(d, 0, SYN_TGT, &n);
+  CHECK(row && syn_tokenizer_decode(syn_model_tokenizer(m, SYN_TGT), row, n, out, sizeof out) == target.size && !strcmp(out, target.at),
+        "the target became %s", out);
+  CHECK(!syn_data_unknown(d, SYN_TGT, &tokens) && tokens == target.size && !syn_data_unknown(d, 2, &tokens) && !tokens &&
+            !syn_data_unknown(NULL, 0, &tokens) && !syn_data_unknown(d, 0, NULL), "unknown tokens");
+  CHECK(!syn_data_add_text(d, m, syn_text_of("a new b"), syn_text_of("\xFFx")), "%s", c.message);
+  CHECK(syn_data_unknown(d, SYN_SRC, &tokens) == 1 && tokens == 5 && syn_data_unknown(d, SYN_TGT, &tokens) == 1, "unknown");
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+/* Numbers at the ends of their ranges: refused with the field, or a model. */
+static void test_ends(void) {
+  static const double shares[] = {1e-300, 1e-9, 1e-8, 0.5};
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how;
+  syn_model *m;
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 4; i++) { /* below 1e-9 nothing is held back, else the first row at least */
+    how = small_of("tag", &w, &k);
+    k.hold_back = shares[i];
+    m = learn(&c, &how, ROWS);
+    CHECK(m && k.valid_rows == (size_t)(i < 2 ? 0 : i < 3 ? 1 : ROWS / 2), "share %g: %lu rows: %s", shares[i],
+          (unsigned long)k.valid_rows, c.message);
+    syn_model_free(m);
+  }
+  for (i = 0; i < 7; i++) {
+    static const char *const wanted[] = {"dropout", "dropout", "label_smoothing", "lr ", "lr ", "clip ", "weight_decay "};
+    how = small_of("tag", &w, &k);
+    strcpy(k.optimizer, "adamw");
+    if (i == 0) k.dropout = (float)NAN;
+    if (i == 1) k.dropout = 1.0f;
+    if (i == 2) k.label_smoothing = -1e-45f;
+    if (i == 3) k.lr = (float)NAN;
+    if (i == 4) k.lr = (float)INFINITY;
+    if (i == 5) k.clip = -1e-30f;
+    if (i == 6) k.weight_decay = (float)INFINITY;
+    CHECK(!learn(&c, &how, ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]), "%d: %s", i, c.message);
+    syn_context_clear(&c);
+  }
+  for (i = 0; i < 4; i++) { /* the time is over at once, or never; all updates or one */
+    how = config_of("tag", &w, &k);
+    strcpy(k.encoder, "pos -> norm");
+    w.stop_at = 5;
+    if (i == 0) how.minutes = 1e-300;
+    if (i == 1) how.minutes = 9.9e8, w.step = 1e8;
+    if (i == 2) k.epochs = HUGE_VAL;
+    if (i == 3) k.epochs = 1e-300;
+    m = learn(&c, &how, ROWS);
+    CHECK(m && w.reports > 0 && (i != 3 || k.steps == 2), "%d: %ld of %ld steps: %s", i, w.reports, k.steps, c.message);
+    syn_model_free(m);
+  }
+}
+
 static void test_wrong(void) {
   syn_context c;
   syn_choice k;
@@ -761,6 +884,9 @@ int main(void) {
   test_given();
   test_classify();
   test_rows();
+  test_counts();
+  test_target_text();
+  test_ends();
   test_wrong();
   test_clock();
   test_busier();

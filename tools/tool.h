@@ -158,6 +158,9 @@ extern "C" {
 __declspec(dllimport) int __stdcall QueryPerformanceCounter(long long *count);
 __declspec(dllimport) int __stdcall QueryPerformanceFrequency(long long *per_second);
 __declspec(dllimport) wchar_t *__stdcall GetCommandLineW(void);
+__declspec(dllimport) int __stdcall CompareStringOrdinal(const wchar_t *a, int a_size,
+                                                         const wchar_t *b, int b_size,
+                                                         int ignore_case);
 __declspec(dllimport) wchar_t **__stdcall CommandLineToArgvW(const wchar_t *line, int *count);
 __declspec(dllimport) int __stdcall WideCharToMultiByte(unsigned page, unsigned long flags,
                                                         const wchar_t *text, int count, char *out,
@@ -222,7 +225,7 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
   if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
   if (!syn__wide_path(wide, b) || !_wfullpath(q, wide, SYN__WIDE_PATH)) return 0;
-  return _wcsicmp(p, q) == 0;
+  return CompareStringOrdinal(p, -1, q, -1, 1) == 2; /* upper and lower case alike; 2: equal */
 }
 #else
 MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
