@@ -21522,6 +21522,9 @@ static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
   size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
   syn_status status = SYN_OK;
+  /* checked again: what lies in a mapped file may change */
+  if (n_tokens > SYN__MAX_VOCAB || n_merges > n_tokens || at > size)
+    return syn__token_refuse(t, "inside the bytes given");
   for (i = 0; i < n_tokens && !status; i++) {
     syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
     if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
