@@ -24169,9 +24169,10 @@ static int *syn__weights_check(syn_context *c, const syn_file *f, const syn_mode
   char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
   for (i = 0; i < m->g.n_params && ok; i++) {
-    ok = !syn__weight_find(c, f, &m->g.params[i], &s);
+    const syn_param *w = &m->g.params[i];
+    ok = !syn__weight_find(c, f, w, &s);
     for (k = 0; ok && k < s.count; k++)
-      owner[syn_file_find(f, syn__stored_name(name, m->g.params[i].name, k)) - entries] = (int)i + 1;
+      owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
   }
   for (i = 0; i < n && ok; i++) {
     const char *given = entries[i].name; /* three prefixes name no weights */

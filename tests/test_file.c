@@ -609,7 +609,8 @@ static void cannot_write(const content *t, const char *path, const char *words) 
   context_on(&c, &h, 0);
   CHECK(syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE, "written: %s",
         path);
-  CHECK(strstr(c.message, shown) && strstr(c.message, words), "wanted %s, got %s", words, c.message);
+  CHECK(strstr(c.message, shown) && strstr(c.message, words), "wanted %s, got %s", words,
+        c.message);
   CHECK(!left_files() && h.blocks == 0, "%s: something is left", path);
 }
 

@@ -177,8 +177,8 @@ MAYBE_UNUSED static void check_complete(const arguments *a) {
        a->word_count ? a->words[a->word_count - 1] : "");
 }
 
-/* Refuses `path`, which option `written` writes or would write, where another option reads or writes
-   the same file. */
+/* Refuses `path`, which option `written` writes or would write, where another option reads or
+   writes the same file. */
 MAYBE_UNUSED static void check_written(const arguments *a, const char *written, const char *path) {
   int i;
   for (i = 0; i < a->given_count; i++) {
