@@ -22940,6 +22940,9 @@ static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
   size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
   syn_status status = SYN_OK;
+  /* checked again: what lies in a mapped file may change */
+  if (n_tokens > SYN__MAX_VOCAB || n_merges > n_tokens || at > size)
+    return syn__token_refuse(t, "inside the bytes given");
   for (i = 0; i < n_tokens && !status; i++) {
     syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
     if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
@@ -25647,9 +25650,10 @@ static int *syn__weights_check(syn_context *c, const syn_file *f, const syn_mode
   char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
   for (i = 0; i < m->g.n_params && ok; i++) {
-    ok = !syn__weight_find(c, f, &m->g.params[i], &s);
+    const syn_param *w = &m->g.params[i];
+    ok = !syn__weight_find(c, f, w, &s);
     for (k = 0; ok && k < s.count; k++)
-      owner[syn_file_find(f, syn__stored_name(name, m->g.params[i].name, k)) - entries] = (int)i + 1;
+      owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
   }
   for (i = 0; i < n && ok; i++) {
     const char *given = entries[i].name; /* three prefixes name no weights */

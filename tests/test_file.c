@@ -609,7 +609,8 @@ static void cannot_write(const content *t, const char *path, const char *words) 
   context_on(&c, &h, 0);
   CHECK(syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE, "written: %s",
         path);
-  CHECK(strstr(c.message, shown) && strstr(c.message, words), "wanted %s, got %s", words, c.message);
+  CHECK(strstr(c.message, shown) && strstr(c.message, words), "wanted %s, got %s", words,
+        c.message);
   CHECK(!left_files() && h.blocks == 0, "%s: something is left", path);
 }
 
@@ -857,7 +858,8 @@ static void test_modes(const content *t) {
    bytes of the file. */
 typedef struct changing {
   long calls, at;
-  const char *path;
+  const char *path;   /* of the file, or null: */
+  unsigned char *to;  /* the bytes of one in memory */
   const unsigned char *bytes;
   size_t size;
 } changing;
@@ -865,7 +867,8 @@ typedef struct changing {
 static void *changing_alloc(void *user, size_t bytes) {
   changing *h = (changing *)user;
   static char blanks[1 << 18]; /* JSON goes on through what the library rounds sizes up by */
-  if (++h->calls == h->at) {
+  if (++h->calls == h->at && !h->path) memcpy(h->to, h->bytes, h->size);
+  else if (h->calls == h->at) {
     int file = open(h->path, O_WRONLY);
     CHECK(file >= 0 && write(file, h->bytes, h->size) == (ssize_t)h->size, "cannot write");
     close(file);
@@ -874,6 +877,35 @@ static void *changing_alloc(void *user, size_t bytes) {
   return bytes > sizeof blanks ? NULL : guarded(blanks, bytes);
 }
 static void changing_release(void *user, void *at) { (void)user, (void)at; }
+
+/* The same for a file in memory whose tokenizer gets other counts of tokens and merges. */
+static void test_changing_view(syn_context *c, syn_model *m) {
+  static const unsigned char counts[3][8] = {
+      {0xF0, 0xFF, 0xFF, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0xF0, 0xFF, 0xFF, 0}, {5, 0, 0, 0x40, 0, 0, 0, 0}};
+  static store b;
+  syn_text text = syn_text_of("a b c d e");
+  syn_sink sink = sink_of(&b, sizeof b.at);
+  size_t i, from;
+  long at;
+  syn_model_set_tokenizers(m, syn_tokenizer_learn(c, "space", 0, &text, 1), NULL);
+  CHECK(!syn_model_save_as_to(c, m, "i8", &sink), "%s", c->message);
+  for (from = 0; from + 28 < b.size && memcmp(b.at + from, SYN__TOKENIZER_MAGIC, 8); from++) {}
+  for (i = 0; i < 3; i++)
+    for (at = 1; at < 60; at++) {
+      unsigned char *copy = (unsigned char *)guarded(b.at, b.size);
+      changing w = {0, at, NULL, NULL, counts[i], 8};
+      syn_options o = {0};
+      syn_context own;
+      w.to = copy + from + 20;
+      o.alloc = changing_alloc;
+      o.release = changing_release;
+      o.user = &w;
+      syn_context_init(&own, &o);
+      syn_model_free(syn_model_view(&own, copy, b.size));
+      if (w.calls < at) break;
+    }
+  CHECK(from + 28 < b.size && at > 5, "no tokenizer, or %ld allocations", at);
+}
 
 /* At every allocation the beginning of the file becomes another one: a longer header, header bytes
    that are no JSON, both. Loading succeeds or is refused, and reads nothing behind its blocks. */
@@ -899,7 +931,7 @@ static void test_changing(void) {
   for (load = 0; load < 2; load++)
     for (way = 0; way < 3; way++)
       for (at = 1; at < 60; at++) {
-        changing w = {0, at, path, head[way], sizeof head[way]};
+        changing w = {0, at, path, NULL, head[way], sizeof head[way]};
         syn_options o = {0};
         syn_context own;
         FILE *f;
@@ -917,6 +949,7 @@ static void test_changing(void) {
         if (w.calls < at) break;
       }
   CHECK(at > 5, "%ld allocations", at);
+  test_changing_view(&c, m);
   syn_model_free(m);
   remove(path);
 }

@@ -12,7 +12,7 @@ typedef enum option_kind {
   NUMBER, /* finite double */
   CHOICE, /* one of the words of `wants` */
   TEXT,
-  READS, /* the name of a file that is read */
+  READS, /* the name of a file that is read; "-": standard input */
   WRITES /* of a file that is written, or of a folder: no other option may name it, too */
 } option_kind;
 
@@ -190,16 +190,15 @@ MAYBE_UNUSED static void check_complete(const arguments *a) {
        a->word_count ? a->words[a->word_count - 1] : "");
 }
 
-/* Refuses `path`, which option `written` writes or would write, where another option reads or writes
-   the same file. */
+/* Refuses `path`, which option `written` writes or would write, where another option reads or
+   writes the same file. */
 MAYBE_UNUSED static void check_written(const arguments *a, const char *written, const char *path) {
   int i;
   for (i = 0; i < a->given_count; i++) {
     const option *o = a->given[i].of;
     const char *other = a->given[i].value;
     if (o->kind < READS || !*path || !*other || strcmp(o->name, written) == 0) continue;
-    if (o->kind == READS && strcmp(other, "-") == 0) continue; /* standard input */
-    if (same_file(path, other))
+    if ((o->kind != READS || strcmp(other, "-") != 0) && same_file(path, other))
       fail(WRONG_USE, "%s --%s and --%s name the same file: %s%s%s", a->command->name, written,
            o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
   }
@@ -211,7 +210,7 @@ MAYBE_UNUSED static void check_files(const arguments *a) {
   for (i = 0; i < a->given_count + words; i++) {
     const given_option *g = i < a->given_count ? &a->given[i] : NULL;
     const char *path = g ? g->value : a->words[i - a->given_count];
-    if ((!g || g->of->kind == READS) && is_stdout(path))
+    if ((!g || g->of->kind == READS) && strcmp(path, "-") != 0 && is_stdout(path))
       fail(WRONG_USE, "%s reads %s, and standard output goes there", a->command->name, path);
   }
   for (o = a->command->options; o->name; o++)

@@ -205,7 +205,8 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   struct stat x, y;
   int here = stat(p, &x) == 0, there = stat(q, &y) == 0, same;
   if (here && there)
-    same = x.st_dev == y.st_dev && x.st_ino == y.st_ino && (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
+    same = x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+           (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
   else same = here == there && strcmp(p + m, q + n) == 0 && same_folder(p, m, q, n);
   free(p);
   free(q);
