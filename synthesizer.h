@@ -597,10 +597,10 @@ typedef struct syn_param {
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
-   another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
-   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It must
-   free neither model. */
+/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs`
+   has another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows,
+   of tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It
+   must free neither model. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
                                 int rows);
 
@@ -802,7 +802,7 @@ typedef struct syn_decode_config {
   /* 1: outputs may hold SYN_UNKNOWN. What can be chosen: never SYN_PAD or SYN_BEGIN; SYN_UNKNOWN
      only with this; SYN_END always; other tokens where syn_decoder_set_allowed and
      syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
-     is that of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
+     is of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
   int unknown;
 } syn_decode_config;
 
@@ -1135,9 +1135,9 @@ SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
    output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
    whatever its number there; where `from` has none, it stays as it is. Where one model has no
    tokenizer for them, they go by their numbers, and only if both have as many. Where m has a table
-   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for each
-   parameter that is not copied as a whole. Models of different tasks are an error unless `flags`
-   has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
+   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for
+   each parameter that is not copied as a whole. Models of different tasks are an error unless
+   `flags` has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
