@@ -17296,7 +17296,8 @@ static int syn__init_token(const syn__init *k, int side, int token) {
    both. */
 static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
   const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
-  const int source = !strcmp(p->name, "src.embed") || (!head && target && k->m->tie == SYN__TIE_ALL);
+  const int joint = !head && target && k->m->tie == SYN__TIE_ALL;
+  const int source = joint || !strcmp(p->name, "src.embed");
   const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
   const size_t width = p->size / (size_t)p->shape[0];
   int i, rows = 0;
@@ -20643,8 +20644,8 @@ static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *val
   *validated = t->validation_due;
   if (!*validated) {
     s = syn__train_update(t, data, &t->loss);
-    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) return *validated = -1, SYN_OK;
-    if (s != SYN_OK) return s;
+    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) *validated = -1, s = SYN_OK;
+    if (s != SYN_OK || *validated) return s;
     *validated = t->config.every && t->state.step % t->config.every == 0;
   }
   s = *validated ? syn__train_validate(t, valid) : SYN_OK;
