@@ -597,10 +597,10 @@ typedef struct syn_param {
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs` has
-   another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows, of
-   tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It must
-   free neither model. */
+/* Called by syn_model_init_from for each parameter `mine` that keeps values of its own: `theirs`
+   has another shape or other tokens; null: there is none. `rows`: how many of mine->shape[0] rows,
+   of tokens or classes, have got those of `theirs`; 0: none. `mine` null: `theirs` is not used. It
+   must free neither model. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs,
                                 int rows);
 
@@ -802,7 +802,7 @@ typedef struct syn_decode_config {
   /* 1: outputs may hold SYN_UNKNOWN. What can be chosen: never SYN_PAD or SYN_BEGIN; SYN_UNKNOWN
      only with this; SYN_END always; other tokens where syn_decoder_set_allowed and
      syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
-     is that of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
+     is of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
   int unknown;
 } syn_decode_config;
 
@@ -1135,9 +1135,9 @@ SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
    output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
    whatever its number there; where `from` has none, it stays as it is. Where one model has no
    tokenizer for them, they go by their numbers, and only if both have as many. Where m has a table
-   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for each
-   parameter that is not copied as a whole. Models of different tasks are an error unless `flags`
-   has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
+   of its own that is tied in `from`, it gets the tied one. `report` (may be null) is called for
+   each parameter that is not copied as a whole. Models of different tasks are an error unless
+   `flags` has SYN_OTHER_TASK. Returns how many were copied as a whole; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
@@ -17296,7 +17296,8 @@ static int syn__init_token(const syn__init *k, int side, int token) {
    both. */
 static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
   const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
-  const int source = !strcmp(p->name, "src.embed") || (!head && target && k->m->tie == SYN__TIE_ALL);
+  const int joint = !head && target && k->m->tie == SYN__TIE_ALL;
+  const int source = joint || !strcmp(p->name, "src.embed");
   const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
   const size_t width = p->size / (size_t)p->shape[0];
   int i, rows = 0;
@@ -20643,8 +20644,8 @@ static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *val
   *validated = t->validation_due;
   if (!*validated) {
     s = syn__train_update(t, data, &t->loss);
-    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) return *validated = -1, SYN_OK;
-    if (s != SYN_OK) return s;
+    if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) *validated = -1, s = SYN_OK;
+    if (s != SYN_OK || *validated) return s;
     *validated = t->config.every && t->state.step % t->config.every == 0;
   }
   s = *validated ? syn__train_validate(t, valid) : SYN_OK;

@@ -1178,6 +1178,55 @@ static void test_callback(void) {
   bench_free(&b);
 }
 
+/* A callback that uses its own decoder: refused each time, and the outputs are as without it. */
+typedef struct inside {
+  bench *b;
+  syn_decoder *d;
+  syn_batch batch;
+  int calls, refused;
+} inside;
+
+static void inside_refused(inside *k) {
+  k->refused += k->b->c.status == SYN_E_VALUE && strstr(k->b->c.message, "decoder is at work") != NULL;
+  syn_context_clear(&k->b->c);
+}
+static int call_inside(void *user, int sentence, int token) {
+  static const int banned[] = {4, -9, 1000000, 0, 0};
+  inside *k = (inside *)user;
+  (void)sentence, (void)token;
+  k->calls += 4;
+  CHECK(syn_decoder_run(k->d, &k->batch, call_inside, user), "a run inside a run");
+  inside_refused(k);
+  CHECK(syn_decoder_run_text(k->d, text_of(""), text_of(""), NULL, NULL), "a text inside a run");
+  inside_refused(k);
+  syn_decoder_set_banned(k->d, banned); /* nobody would check it any more */
+  inside_refused(k);
+  syn_decoder_free(k->d);
+  inside_refused(k);
+  return 0;
+}
+static void test_inside(void) {
+  bench b;
+  inside k;
+  int i, n, m, want[SOURCES][L], sizes[SOURCES];
+  if (!bench_make(&b, 1, 62, -3.0f)) return;
+  memset(&k, 0, sizeof k);
+  k.b = &b, k.batch = source(&b, 0, SOURCES), k.d = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
+  CHECK(k.d && !syn_decoder_run(k.d, &k.batch, NULL, NULL), "%s", b.c.message);
+  for (i = 0; i < SOURCES; i++) {
+    const int *text = syn_decoder_output(k.d, i, 0, &n, NULL);
+    memcpy(want[i], text, (size_t)n * sizeof *text), sizes[i] = n;
+  }
+  CHECK(!syn_decoder_run(k.d, &k.batch, call_inside, &k) && !b.c.status, "%s", b.c.message);
+  CHECK(k.calls >= 20 && k.calls == k.refused, "%d of %d calls are refused", k.refused, k.calls);
+  for (i = 0; i < SOURCES; i++) {
+    const int *text = syn_decoder_output(k.d, i, 0, &m, NULL);
+    CHECK(m == sizes[i] && !memcmp(text, want[i], (size_t)m * sizeof *text), "sentence %d: another output", i);
+  }
+  syn_decoder_free(k.d);
+  bench_free(&b);
+}
+
 /* -- limits and errors -- */
 
 static void bad_decoder(bench *b, syn_decode_config k, const char *word) {
@@ -1673,6 +1722,7 @@ int main(void) {
   test_cancel();
   test_text();
   test_callback();
+  test_inside();
   test_ends();
   test_limits();
   return CHECK_END("decode");

@@ -2723,6 +2723,84 @@ static void test_resolved(void) {
   bench_free(&b);
 }
 
+/* Callbacks that use what has called them. `report` may all but run and free; `cancel` nothing. */
+typedef struct inside {
+  syn_context *c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_data *data;
+  int cancels, reports, refused, wanted, in_report;
+} inside;
+
+static void inside_refused(inside *k) {
+  k->wanted++;
+  k->refused += k->c->status == SYN_E_VALUE && strstr(k->c->message, "a callback called back") != NULL;
+  syn_context_clear(k->c);
+}
+static void inside_stays(inside *k) { /* what both must not do */
+  static const int row[] = {4, 5};
+  CHECK(syn_trainer_run(k->t, k->data, NULL, NULL, NULL) == SYN_E_VALUE, "a run inside a run");
+  inside_refused(k);
+  CHECK(syn_data_add(k->data, row, 2, row, 2) == SYN_E_VALUE, "a row in between");
+  inside_refused(k);
+  syn_data_free(k->data);
+  inside_refused(k);
+  syn_trainer_free(k->t);
+  inside_refused(k);
+  syn_model_free(k->m);
+  inside_refused(k);
+}
+static int inside_cancel(void *user) {
+  inside *k = (inside *)user;
+  syn_batch batch = three(0, 3);
+  double loss;
+  if (k->in_report || k->cancels++ > 3) return 0;
+  inside_stays(k);
+  CHECK(syn_trainer_step(k->t, &batch, 1, NULL) == SYN_E_VALUE, "a step inside a step");
+  inside_refused(k);
+  CHECK(syn_trainer_validate(k->t, k->data) == SYN_E_VALUE, "a validation inside a step");
+  inside_refused(k);
+  CHECK(syn_trainer_evaluate(k->t, k->data, &loss, NULL) == SYN_E_VALUE && syn_trainer_average(k->t) == 0, "an evaluation");
+  inside_refused(k);
+  CHECK(syn_trainer_save(k->c, k->t, "inside.safetensors") == SYN_E_VALUE, "a checkpoint inside a step");
+  inside_refused(k);
+  return 0;
+}
+static int inside_report(void *user, const syn_trainer *t, float loss, int validated) {
+  inside *k = (inside *)user;
+  long steps = syn_trainer_state(t)->step;
+  syn_batch batch = three(0, 3);
+  double mean;
+  long labels;
+  (void)loss, (void)validated;
+  k->reports++, k->in_report = 1;
+  inside_stays(k);
+  CHECK(!syn_trainer_evaluate(k->t, k->data, &mean, &labels) && labels && !syn_trainer_save(k->c, t, "inside.safetensors") &&
+            !syn_trainer_validate(k->t, k->data) && !syn_trainer_step(k->t, &batch, 1, NULL) &&
+            syn_trainer_state(t)->step == steps + 1, "%s", k->c->message);
+  k->in_report = 0;
+  return 0;
+}
+static void test_inside(void) {
+  syn_config config = config_of(0);
+  syn_train_config train;
+  syn_context c;
+  syn_options o;
+  inside k;
+  memset(&train, 0, sizeof train);
+  memset(&o, 0, sizeof o);
+  memset(&k, 0, sizeof k);
+  o.cancel = inside_cancel, o.cancel_user = &k;
+  train.steps = 6, train.batch_tokens = 64, train.every = 2, train.ema = 0.1f;
+  syn_context_init(&c, &o);
+  k.c = &c, k.m = syn_model_new(&c, &config), k.t = syn_trainer_new(&c, k.m, &train), k.data = copies(&c, 30, 4, 0);
+  CHECK(!syn_trainer_run(k.t, k.data, k.data, inside_report, &k), "%s", c.message);
+  CHECK(k.reports == 3 && syn_trainer_state(k.t)->step == 6, "%d reports of 3: each makes a step, too", k.reports);
+  CHECK(k.wanted > 30 && k.refused == k.wanted, "%d of %d calls are refused", k.refused, k.wanted);
+  syn_trainer_free(k.t), syn_data_free(k.data), syn_model_free(k.m);
+  CHECK(!c.status, "%s", c.message);
+}
+
 /* Every float of the configuration at the ends of its range, for each optimizer: refused with its
    name and value, or three steps that leave finite weights; a step that is refused leaves those
    that were there. */
@@ -2944,6 +3022,7 @@ int main(void) {
   test_init();
   test_init_texts();
   test_ends();
+  test_inside();
   test_errors();
   test_two_contexts();
   return CHECK_END("train");

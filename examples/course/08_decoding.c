@@ -42,7 +42,7 @@ static hypothesis beam_search(syn_run *run, int beam, float alpha) {
       next_logits(run, &live[r], all[r]);
       for (int i = 0; i < V; i++) sum += expf(all[r][i]);
       for (int i = 0; i < V; i++) all[r][i] += live[r].log_p - logf(sum);
-      all[r][SYN_PAD] = all[r][SYN_BEGIN] = -INFINITY; /* no text has these inside */
+      all[r][SYN_PAD] = all[r][SYN_UNKNOWN] = all[r][SYN_BEGIN] = -INFINITY; /* no text has these */
     }
     for (int n = 0; n < 2 * beam && kept < beam; n++) { /* 2K: at most K of them end */
       int best = 0;
@@ -87,7 +87,7 @@ static hypothesis one_by_one(syn_run *run, float temperature, float top_p, uint6
   for (int token = 0; h.size < LONGEST && token != SYN_END; h.tokens[h.size++] = token) {
     syn_random r = {mix(seed ^ mix((uint64_t)h.size))}; /* as the library does: >>sampling */
     next_logits(run, &h, z);
-    z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+    z[SYN_PAD] = z[SYN_UNKNOWN] = z[SYN_BEGIN] = -INFINITY;
     token = 0;
     for (int i = 1; i < V; i++) token = z[i] > z[token] ? i : token;
     if (temperature > 0) token = draw(z, temperature, top_p, &r);

@@ -1,0 +1,63 @@
+#!/bin/sh
+# The command-line tool: sampling at the ends of its options, the unknown token, --init with other tokens.
+# Run from anywhere: sh tests/test_decode.sh    CC names the compiler, SYN a tool already built.
+# Ends with "decode: N checks, N failed"; exit 1 when any failed.
+
+. "$(dirname "$0")/checks.sh"
+need_syn
+
+small="--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --steps 12 --lr 0.01 --schedule constant"
+small="$small --encoder pos->norm --decoder pos->res_nd(mh_dot_att)->norm"
+words abcde 1 200 >data.tsv
+words abcde 2 20 | cut -f 1 >lines
+"$SYN" train --data data.tsv $small -o m 2>log
+is 'train' 0 $?
+
+# -- sampling: an option at its end is greedy, or samples from all --
+"$SYN" run -m m --beam 1 lines >greedy
+"$SYN" run -m m --temperature 1 lines >sampled
+is 'sampled' different "$(cmp -s greedy sampled && echo same || echo different)"
+ends() { # ends NAME FILE OPTION...: the output is that of the file
+  name=$1 file=$2
+  shift 2
+  "$SYN" run -m m "$@" lines >out 2>err
+  is "$name: status" "0 " "$? $(cat err)"
+  same "$name" "$file" out
+}
+for p in 0 1e-9 1.3e-38; do ends "top-p $p" greedy --temperature 1 --top-p $p; done
+for t in 1e-9 1e-30 1.3e-38; do ends "temperature $t" greedy --temperature $t; done
+ends 'top-k 1' greedy --temperature 1 --top-k 1
+ends 'top-p 1' sampled --temperature 1 --top-p 1
+ends 'top-k of the vocabulary' sampled --temperature 1 --top-k 9
+ends 'top-k above it' sampled --temperature 1 --top-k 2147483647
+"$SYN" run -m m --temperature 1e30 lines >hot
+ends 'temperature 3e38' hot --temperature 3e38
+for o in 'temperature nan' 'temperature 1e60' 'temperature 1e-60' 'top-p nan' 'top-p 1e-60' 'alpha 1e30' 'top-p 1.0001' 'top-p -0.1' 'alpha inf' 'alpha -1' 'temperature -1e-30'; do
+  set -- $o
+  "$SYN" run -m m --$1 $2 lines >out 2>err
+  has "$o" "2 syn: run --$1 wants a number *, given: $2" "$? $(cat err)"
+done
+
+# -- the unknown token: never written unless it is asked for; U+FFFD stands for it --
+tr a '\377' <data.tsv >bad.tsv # bytes that are no character
+"$SYN" train --data bad.tsv $small --lowercase -o u 2>log
+for how in '--beam 1' '--beam 4' '--temperature 2'; do
+  is "unknown, $how" 0 "$("$SYN" run -m u $how lines 2>err | grep -c "$(printf '\357\277\275')")"
+done
+is 'unknown, asked for' yes \
+  "$("$SYN" run -m u --temperature 2 --unknown lines 2>err | grep -q "$(printf '\357\277\275')" && echo yes || echo no)"
+
+# -- --init with other tokens: rows go by their texts, and what has none is counted --
+words vwxab 3 200 >other.tsv
+"$SYN" train --data other.tsv --init m --steps 1 -o n 2>err
+has 'init: its tokenizer, new words' '*[0-9]* of [0-9]* source tokens are unknown (*tokenizer is that of --init*' "$(cat err)"
+"$SYN" train --data other.tsv --init m --tokenizer char --steps 1 -o n 2>err
+has 'init: a tokenizer of its own' \
+  '*weights are taken, 3 in part*rows of tokens that it has (3): src.embed 6 of 9 tgt.embed 6 of 9 out.b 6 of 9*' "$(cat err)"
+is 'init: a tokenizer of its own knows all' '' "$(grep 'unknown' err)"
+tr 'ab' 'ba' <data.tsv >swapped.tsv # the same letters: all of it, whatever their numbers
+"$SYN" train --data swapped.tsv --init m --tokenizer char --steps 1 --lr 1e-9 -o n 2>err
+is 'init: the same letters' '' "$(grep 'in part' err)"
+
+echo "decode: $checks checks, $failed failed"
+[ "$failed" = 0 ]
