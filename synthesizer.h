@@ -1353,7 +1353,8 @@ SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token
 SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
 /* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
-   outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
+   outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
+   draws from seeds[i], without them from the configuration's seed and i. */
 SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
 /* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
    fixed tokens and probabilities see syn_decode_config.unknown. */
