@@ -19915,11 +19915,10 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
     syn_text pattern = syn__pattern_next(&at);
     const char *nearest = NULL;
     int found = 0;
-    for (i = 0; i < t->m->g.n_params && !found; i++) {
-      const char *name = t->m->g.params[i].name;
-      nearest = syn__nearer(pattern.at, pattern.size, nearest, name);
-      found = syn__pattern_is(pattern, name);
-    }
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      found = syn__pattern_is(pattern, t->m->g.params[i].name);
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      nearest = syn__nearer(pattern.at, pattern.size, nearest, t->m->g.params[i].name);
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
                        (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),

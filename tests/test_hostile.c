@@ -289,6 +289,37 @@ static void test_tables(void) {
   syn_model_free(m);
 }
 
+/* Every tensor but one named in `freeze`, as long as the list may be. */
+static void test_freeze(void) {
+  char *list = (char *)malloc(SYN_MAX_TEXT + 100), *at = list;
+  syn_config k;
+  syn_context c;
+  syn_train_config train;
+  syn_trainer *t;
+  syn_model *m;
+  double begin;
+  size_t i;
+  memset(&k, 0, sizeof k);
+  memset(&train, 0, sizeof train);
+  k.task = "lm";
+  k.decoder = "repeat(900,repeat(2,ff(4)))";
+  k.d_model = 4;
+  k.tgt_vocab = 20;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  for (i = 1; i < syn_model_param_count(m) && at - list < SYN_MAX_TEXT - 40; i++)
+    at += sprintf(at, "%s%s", i > 1 ? "|" : "", syn_model_param(m, i)->name);
+  train.freeze = list;
+  train.batch_tokens = 32;
+  begin = seconds();
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t, "%s", c.message);
+  CHECK(CHECK_SHORT || seconds() - begin < 2.0, "%.1f seconds", seconds() - begin);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  free(list);
+}
+
 /* -- plans that do not fit -- */
 
 static void test_plans(void) {
@@ -578,6 +609,7 @@ int main(void) {
   test_growth();
   test_limits();
   test_tables();
+  test_freeze();
   test_plans();
   test_data();
   test_settings();
