@@ -1143,7 +1143,7 @@ SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
 /* The bytes a model will need, from its configuration; only the graph is allocated, and freed
    before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
-   failure. */
+   failure; SYN_E_MEMORY: more bytes than a program can have. */
 SYN_API syn_status syn_plan_of(syn_context *c, const syn_config *config,
                                const syn_train_config *train, const syn_decode_config *decode,
                                syn_plan *plan);
@@ -1237,7 +1237,8 @@ SYN_API size_t syn_attention_shades(const float *row, int keys, char *out, size_
 
 /* -- training -- */
 
-/* Rows of token ids without begin and end. The tokens are copied. What a row is depends on the task
+/* Rows of token ids without begin and end. The tokens are copied, and may be those of a row of the
+   same data. What a row is depends on the task
    of the model that reads it, and is checked there:
      seq2seq   source tokens and target tokens; lm: no source
      classify  source tokens; the target is one number, the class, 0 .. classes-1
@@ -1351,8 +1352,9 @@ SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token
    SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
 SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
-/* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
-   sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
+/* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
+   outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
+   draws from seeds[i], without them from the configuration's seed and i. */
 SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
 /* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
    fixed tokens and probabilities see syn_decode_config.unknown. */
@@ -19914,11 +19916,10 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
     syn_text pattern = syn__pattern_next(&at);
     const char *nearest = NULL;
     int found = 0;
-    for (i = 0; i < t->m->g.n_params && !found; i++) {
-      const char *name = t->m->g.params[i].name;
-      nearest = syn__nearer(pattern.at, pattern.size, nearest, name);
-      found = syn__pattern_is(pattern, name);
-    }
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      found = syn__pattern_is(pattern, t->m->g.params[i].name);
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      nearest = syn__nearer(pattern.at, pattern.size, nearest, t->m->g.params[i].name);
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
                        (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),

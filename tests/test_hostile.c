@@ -289,41 +289,60 @@ static void test_tables(void) {
   syn_model_free(m);
 }
 
+/* Every tensor but one named in `freeze`, as long as the list may be. */
+static void test_freeze(void) {
+  char *list = (char *)malloc(SYN_MAX_TEXT + 100), *at = list;
+  syn_config k;
+  syn_context c;
+  syn_train_config train;
+  syn_trainer *t;
+  syn_model *m;
+  double begin;
+  size_t i;
+  memset(&k, 0, sizeof k);
+  memset(&train, 0, sizeof train);
+  k.task = "lm";
+  k.decoder = "repeat(900,repeat(2,ff(4)))";
+  k.d_model = 4;
+  k.tgt_vocab = 20;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  for (i = 1; i < syn_model_param_count(m) && at - list < SYN_MAX_TEXT - 40; i++)
+    at += sprintf(at, "%s%s", i > 1 ? "|" : "", syn_model_param(m, i)->name);
+  train.freeze = list;
+  train.batch_tokens = 32;
+  begin = seconds();
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t, "%s", c.message);
+  CHECK(CHECK_SHORT || seconds() - begin < 2.0, "%.1f seconds", seconds() - begin);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  free(list);
+}
+
 /* -- plans that do not fit -- */
 
 static void test_plans(void) {
-  static const struct {
-    int batch_tokens, length, sentences, beam;
-    const char *text;
-  } cases[] = {{1 << 24, 1 << 30, 0, 0, "a run of 0 source rows and 16777216 target rows"},
-               {0, 0, 1 << 16, 1024, "sentences of at most 1048576 tokens, needs more than"}};
-  size_t i;
-  for (i = 0; i < 2; i++) {
-    syn_config k;
-    syn_train_config train;
-    syn_decode_config decode;
-    syn_context c;
-    syn_plan plan;
-    memset(&k, 0, sizeof k);
-    memset(&train, 0, sizeof train);
-    memset(&decode, 0, sizeof decode);
-    k.task = "lm";
-    k.decoder = "repeat(500,res(syn_att(V)))";
-    k.d_model = 16384;
-    k.heads = 4096;
-    k.max_len = 1 << 20;
-    k.tgt_vocab = 100000;
-    train.batch_tokens = cases[i].batch_tokens;
-    train.length = cases[i].length;
-    decode.sentences = cases[i].sentences;
-    decode.source_len = 1;
-    decode.beam = cases[i].beam;
-    syn_context_init(&c, NULL);
-    CHECK(syn_plan_of(&c, &k, &train, &decode, &plan) == SYN_E_MEMORY && !plan.activations,
-          "planned: %lu", (unsigned long)plan.activations);
-    CHECK(sizeof(size_t) == 4 || strstr(c.message, cases[i].text), "%s", c.message);
-    CHECK(strstr(c.message, "bytes, the most that can be planned"), "%s", c.message);
-  }
+  syn_config k;
+  syn_train_config train;
+  syn_context c;
+  syn_plan plan;
+  memset(&k, 0, sizeof k);
+  memset(&train, 0, sizeof train);
+  k.task = "lm";
+  k.decoder = "repeat(500,res(syn_att(V)))";
+  k.d_model = 16384;
+  k.heads = 4096;
+  k.max_len = 1 << 20;
+  k.tgt_vocab = 100000;
+  train.batch_tokens = 1 << 24;
+  train.length = 1 << 30;
+  syn_context_init(&c, NULL);
+  CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_E_MEMORY && !plan.activations,
+        "planned: %lu", (unsigned long)plan.activations);
+  CHECK(sizeof(size_t) == 4 || strstr(c.message, "0 source rows and 16777216 target rows"), "%s",
+        c.message);
+  CHECK(strstr(c.message, "bytes, the most that can be planned"), "%s", c.message);
 }
 
 /* -- arguments inside the object -- */
@@ -590,6 +609,7 @@ int main(void) {
   test_growth();
   test_limits();
   test_tables();
+  test_freeze();
   test_plans();
   test_data();
   test_settings();
