@@ -682,7 +682,8 @@ static int silent_tokenizer(world *w) {
   return n == 3 && syn_tokenizer_size(t) == SYN_FIRST_TOKEN + 7 && !syn_tokenizer_flags(t) &&
          !syn_tokenizer_sentinels(t, &first) && !strcmp(syn_tokenizer_type(t), "char") &&
          syn_tokenizer_decode(t, ids, n, out, sizeof out) == 3 &&
-         syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9;
+         syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9 &&
+         syn_text_normalize(syn_text_of("A\xFF"), 5, out, 3) == 2 && syn_text_invalid(syn_text_of(out)) == 1;
 }
 
 static int silent_data(world *w) {
@@ -894,7 +895,8 @@ static const char silent[] =
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
-    " syn_tokenizer_piece syn_tokenizer_save syn_dtype_name syn_file_free syn_file_count"
+    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_tokenizer_save syn_dtype_name"
+    " syn_file_free syn_file_count"
     " syn_file_entry syn_file_find syn_file_pair_count syn_file_pair syn_file_value"
     " syn_entry_floats syn_model_file ";
 
@@ -1049,7 +1051,9 @@ static void check_text(const char *name, size_t (*text)(world *w, char *out, siz
   size_t size = text(w, whole, sizeof whole), capacity;
   CHECK(size > 2 && size < sizeof whole && whole[size] == 0, "%s: %lu bytes", name,
         (unsigned long)size);
-  for (capacity = size > 300 ? size - 300 : 0; capacity <= size + 1; capacity++) {
+  CHECK(text(w, NULL, 0) == size && text(w, NULL, 5) == size, "%s: no place", name);
+  for (capacity = 0; capacity <= size + 1; capacity++) {
+    if (capacity == 9 && size > 300) capacity = size - 300;
     memset(out, GUARD, sizeof out);
     CHECK(text(w, out, capacity) == size, "%s: wants another size in %lu bytes", name,
           (unsigned long)capacity);
@@ -1068,11 +1072,17 @@ static size_t text_describe(world *w, char *out, size_t n) {
 }
 static size_t text_shades(world *w, char *out, size_t n) {
   static const float row[] = {0.0f, 0.5f, 1.0f, 0.25f};
-  return (void)w, syn_attention_shades(row, 4, out, n);
+  const size_t size = syn_attention_shades(row, 4, out, n);
+  (void)w;
+  CHECK(!n || !syn_text_invalid(syn_text_of(out)), "a part of a character in %lu", (unsigned long)n);
+  return size;
 }
 static size_t text_decode(world *w, char *out, size_t n) {
   static const int ids[] = {4, 5, 6, 7, 8, 3};
   return syn_tokenizer_decode(syn_model_tokenizer(w->m, SYN_SRC), ids, 6, out, n);
+}
+static size_t text_normal(world *w, char *out, size_t n) {
+  return (void)w, syn_text_normalize(syn_text_of("Ab \xC4\xB0 c"), SYN_LOWERCASE, out, n);
 }
 static size_t text_output(world *w, char *out, size_t n) {
   return syn_decoder_output_text(w->decoder, 0, 0, out, n, NULL);
@@ -1159,6 +1169,7 @@ static void test_buffers(void) {
   check_text("syn_attention_shades", text_shades, &w);
   check_text("syn_tokenizer_decode", text_decode, &w);
   check_text("syn_decoder_output_text", text_output, &w);
+  check_text("syn_text_normalize", text_normal, &w);
   test_short(&w);
   world_free(&w);
   test_short_small();
