@@ -4,9 +4,9 @@
    Any bytes as a saved tokenizer, or as lines from which one is learned; then texts to tokens and
    back. The input: one byte that chooses (0: a saved one), one for flags, then the bytes. */
 #define FUZZ_NAME "tokenizer"
-#define FUZZ_EDGES 470
+#define FUZZ_EDGES 650
 #define FUZZ_MUTATOR
-#define FUZZ_MARKS(X) X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown) X(normalized)
+#define FUZZ_MARKS(X) X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown) X(normalized) X(spelled)
 #include "fuzz.h"
 
 enum { MAX_LINES = 64 };
@@ -16,6 +16,8 @@ static void use(const syn_tokenizer *t, syn_text text) {
   int flags = syn_tokenizer_flags(t) & (SYN_LOWERCASE | SYN_NFC);
   size_t most = (flags ? 3 : 1) * text.size + 1, capacity = most + 1, i, size, half;
   int *ids = (int *)malloc(capacity * sizeof *ids), *fewer, count;
+  syn_text last = syn_tokenizer_piece(t, 259, 0);
+  int spells = !strncmp(syn_tokenizer_type(t), "bpe", 3) && last.size == 1 && last.at[0] == '\xFF';
   char *out;
   if (!ids) abort();
   count = syn_tokenizer_encode(t, text, ids, (int)capacity);
@@ -26,6 +28,8 @@ static void use(const syn_tokenizer *t, syn_text text) {
         ids[i] == SYN_UNKNOWN || (ids[i] >= SYN_FIRST_TOKEN && ids[i] < syn_tokenizer_size(t)),
         "token %d", ids[i]);
     if (ids[i] == SYN_UNKNOWN) fuzz_mark(MARK_unknown);
+    if (spells && ids[i] >= 132 && ids[i] < 260) fuzz_mark(MARK_spelled);
+    FUZZ_WANT(!spells || ids[i] != SYN_UNKNOWN, "an unknown token beside bytes");
     syn_tokenizer_piece(t, ids[i], !i);
   }
   half = (size_t)count / 2;
@@ -138,12 +142,22 @@ static void fuzz_one(void) {
   fuzz_free(at, 0);
 }
 
+/* A saved bpe with tokens of bytes. */
+static void spelled(syn_context *c, syn_text text, char *bytes, size_t room) {
+  syn_tokenizer *t = syn_tokenizer_learn(c, "bpe:520", 0, &text, 1);
+  size_t size = syn_tokenizer_save(t, bytes + 2, room - 2);
+  if (!t || size > room - 2) abort();
+  memset(bytes, 0, 2);
+  fuzz_seed("spelled", bytes, size + 2);
+  syn_tokenizer_free(t);
+}
+
 static void fuzz_seeds(void) {
   static const char lines[] =
       "the cat sat on the mat\nthat hat \xC3\x89\xC3\xA9 \xE2\x82\xAC\n\xD0\x90\xD0\xB0 low lower "
       "lowest\n";
   static const char *const specs[] = {"byte", "char", "space", "bpe:40", "line"};
-  char bytes[5000];
+  char bytes[9000], many[1000];
   syn_text text = syn_text_of(lines);
   syn_context c;
   int i;
@@ -163,6 +177,14 @@ static void fuzz_seeds(void) {
     fuzz_seed(name, bytes, sizeof lines + 1);
     syn_tokenizer_free(t);
   }
+  for (i = 0; i < 300; i++) { /* so many characters that bpe spells them in bytes */
+    many[3 * i] = '\xE4';
+    many[3 * i + 1] = (char)(0xB8 + i / 64);
+    many[3 * i + 2] = (char)(0x80 + i % 64);
+  }
+  text.at = many;
+  text.size = 900;
+  spelled(&c, text, bytes, sizeof bytes);
 }
 
 /* -- the mutator: a saved tokenizer of which most stays as it is -- */
