@@ -57,15 +57,15 @@ static void embed_file(const buffer *bytes, const char *name, buffer *out) {
 
 /* The file is read once: the bytes that are written are those that were checked. */
 static int run_embed(const arguments *a) {
-  const char *path = opt_text(a, "output");
+  const char *path = opt_text(a, "output"), *model = opt_text(a, "model");
   char name[41];
   syn_context c;
   buffer out = {NULL, 0, 0}, bytes;
   syn_model *m;
   context_open(&c, a);
-  bytes = read_file(opt_text(a, "model"));
+  bytes = read_file(model);
   m = syn_model_view(&c, bytes.at, bytes.size);
-  check_file(&c, opt_text(a, "model"));
+  check_file(&c, model);
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
   if (!strcmp(opt_text(a, "layout"), "file")) embed_file(&bytes, name, &out);
   else embed_small(&c, m, a, name, &out);
