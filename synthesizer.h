@@ -1390,10 +1390,10 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
    characters is restored exactly. Words of "space" are separated by runs of white space (that of
    Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
    in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
-   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte",
-   "line" and a bpe with bytes. A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
-   part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
-   failure: spec or flags wrong, or no memory. */
+   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN,
+   except for "byte", "line" and a bpe with bytes. A byte order mark (U+FEFF) that a line, or a text
+   that is encoded, begins with is no part of it and is skipped. `flags`: 0, or a sum of
+   SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -1405,7 +1405,7 @@ SYN_API const char *
 syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
 /* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
    for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
-   make a text longer, than 3 bytes + 1. Allocates nothing; takes time in proportion to the bytes. */
+   make a text longer, than 3 bytes + 1. Allocates nothing; its time grows with the bytes alone. */
 SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
@@ -3235,7 +3235,7 @@ static size_t syn__join(char *out, size_t capacity, const char *a, const char *b
 }
 
 /* ==============================================================================================
-   >>unicode   lower case and composition of characters, by tables of the Unicode data files
+   >>unicode   lower case, composition of characters, by tables of the Unicode data files
    ============================================================================================== */
 
 #endif /* !SYN_SMALL */
@@ -3725,8 +3725,9 @@ static uint32_t syn__lower(uint32_t ch) {
     if (syn__lower_ranges[middle].first <= ch) low = middle + 1;
     else high = middle;
   }
-  if (!low || ch > syn__lower_ranges[low - 1].last) return ch;
-  if ((ch - syn__lower_ranges[low - 1].first) % (uint32_t)syn__lower_ranges[low - 1].step) return ch;
+  if (!low || ch > syn__lower_ranges[low - 1].last ||
+      (ch - syn__lower_ranges[low - 1].first) % (uint32_t)syn__lower_ranges[low - 1].step != 0)
+    return ch;
   return (uint32_t)((int32_t)ch + syn__lower_ranges[low - 1].add);
 }
 
@@ -3850,12 +3851,12 @@ static syn_status syn__append(syn_context *c, syn__array *a, const void *items, 
   return SYN_OK;
 }
 
-/* A map from keys to the numbers 1, 2 ... in the order in which they were added. A table of twice as
-   many places as keys; the keys of one place stand in a binary tree whose forks test one bit each,
-   at places that rise from the top down: first bits of the mixed key, then, of texts with equal
-   keys, bits of the texts. So a search tests no more bits than key and text have, whatever keys an
-   attacker chooses, and no seed is needed. Keys are mixed, because pairs of ids and code points
-   differ in few low bits. A number above 0 is an entry, below 0 a fork, 0 is none. */
+/* A map from keys to the numbers 1, 2 ... in the order in which they were added. A table has twice
+   as many places as keys; the keys of one place stand in a binary tree whose forks test one bit
+   each, at places that rise from the top down: first bits of the mixed key, then, of texts with
+   equal keys, bits of the texts. So a search tests no more bits than key and text have, whatever
+   keys an attacker chooses, and no seed is needed. Keys are mixed, because pairs of ids and code
+   points differ in few low bits. A number above 0 is an entry, below 0 a fork, 0 is none. */
 typedef struct syn__fork {
   uint32_t at;   /* below 64: this bit of the mixed key; else byte at - 64 of the text, */
   uint32_t mask; /* of which this bit is tested, see syn__symbol */
@@ -21875,9 +21876,9 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
    A word of bpe is one white-space character of ASCII and all that follows up to the next: the
    tokens joined together are the text again. A word of space begins with the space or the line end
-   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of bytes, so the vocabulary depends
-   neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
-   lines once and keeps their distinct words, not the text. */
+   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of
+   bytes, so the vocabulary depends neither on hash values, nor on the machine, nor on the order of
+   the lines. Learning reads the lines once and keeps their distinct words, not the text. */
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__SENTINELS 100               /* as many as T5 has */
@@ -21945,7 +21946,7 @@ static int syn__reader_left(const syn__reader *r) {
   return r->space || r->ends || r->mark || r->at < r->text.size;
 }
 
-/* Before composition: the next character, in lower case when this is asked for. A capital I with a
+/* Before composition: the next character, in lower case where `lower` says so. A capital I with a
    dot becomes two characters. An invalid byte is above every range. */
 static uint32_t syn__reader_cased(syn__reader *r) {
   uint32_t ch = r->mark;
@@ -21975,7 +21976,8 @@ static int syn__reader_add(syn__reader *r, int *start) {
     const uint32_t kind = syn__mark_class(parts[i]);
     if (kind) {
       if (i == 0 && r->count > SYN__MARKS) return 0;
-      for (k = r->count++; k > *start && (s[k - 1] >> SYN__CLASS & 255) > kind; k--) s[k] = s[k - 1];
+      for (k = r->count++; k > *start && (s[k - 1] >> SYN__CLASS & 255) > kind; k--)
+        s[k] = s[k - 1];
       s[k] = kind << SYN__CLASS | parts[i];
       continue;
     }
@@ -22131,7 +22133,13 @@ typedef struct syn__counter {
   int utf8; /* 1: words with an invalid byte are not counted */
 } syn__counter;
 
-#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, {NULL, 0, 0}, {NULL, 0, 0}}}, {NULL, 0, 0}, utf8}
+static syn__counter syn__counter_of(syn_context *c, int utf8) {
+  syn__counter k;
+  memset(&k, 0, sizeof k);
+  k.texts.c = c;
+  k.utf8 = utf8;
+  return k;
+}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -22206,7 +22214,7 @@ static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn_
 /* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
    is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
 static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  syn__counter k = SYN__COUNTER(t->c, t->kind->utf8);
+  syn__counter k = syn__counter_of(t->c, t->kind->utf8);
   syn_status status = syn__count_lines(&k, t, lines, count);
   if (!status)
     status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
@@ -22269,15 +22277,16 @@ static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* Learning takes every character for a word. */
 static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
+    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn,
+    syn__char_encode};
 
 /* ==============================================================================================
    >>tokenizer space   a token for each word of the lines
    ============================================================================================== */
 
-/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not split
-   texts it is any text. A token of a saved file may be neither. Old files have words with other
-   white space, which no text is encoded to. */
+/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not
+   split texts it is any text. A token of a saved file may be neither. Old files have words with
+   other white space, which no text is encoded to. */
 static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   int split = t->kind->split;
   int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
@@ -22300,7 +22309,7 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* The bytes of a word, read one after the other, in the rare case that a map asks for them. */
+/* The bytes of a word, read one after the other where a map tests them: hashes are equal. */
 typedef struct syn__word {
   const syn__reader *start;
   syn__reader r;        /* copied from `start` for the first byte */
@@ -22349,7 +22358,7 @@ static const syn__tokenizer_kind syn__tokenizer_space = {
 
 /* The tokens are first the characters. Where they would take more than half of SIZE, which is then
    at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
-   most frequent follow, up to half of SIZE. All others, and bytes that are not UTF-8, are spelled in
+   most frequent follow, up to half of SIZE. All others, and what is not UTF-8, are spelled in
    bytes: nothing is unknown. A byte from 0x80 on is in no merge, so all other tokens are whole
    characters. A saved file needs no mark of it: no other token is one such byte.
 
@@ -22531,8 +22540,9 @@ static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all)
   int *sorted;
   if (!spells && n > most)
     return syn__fail(t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
-                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in bytes",
-                     t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN, SYN__BPE_BYTES);
+                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in "
+                     "bytes", t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN,
+                     SYN__BPE_BYTES);
   if (!spells) return syn__add_counted(t, all, syn__order_text);
   if (syn__bpe_bytes(t)) return t->c->status;
   for (i = 0; i < n; i++)
@@ -22548,7 +22558,7 @@ static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all)
 /* Counts the characters of the words, the space in any case: every word begins with white space. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
-  syn__counter all = SYN__COUNTER(b->t->c, 1);
+  syn__counter all = syn__counter_of(b->t->c, 1);
   size_t i;
   syn__reader space = syn__reader_of(syn__text_of(" ", 1));
   syn_status status = syn__count_words(&all, space, 1, 1);
@@ -22632,8 +22642,11 @@ static syn_status syn__bpe_words(syn__bpe *b) {
     if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
     do {
       left = id; /* 0 before the first */
-      ch = syn__reader_more(&r) ? syn__reader_next(&r) : SYN__INVALID_BYTE;
-      id = ch == SYN__INVALID_BYTE ? 0 : ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
+      id = 0; /* behind the last, too */
+      if (syn__reader_more(&r)) {
+        ch = syn__reader_next(&r);
+        id = ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
+      }
       if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
           syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
         return SYN_E_MEMORY;
@@ -22694,7 +22707,8 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
 
 /* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
+    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn,
+    syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
