@@ -129,9 +129,13 @@ static int tool_remove(const char *path) {
   const char *name = inside(path, 0);
   return name ? remove(name) : -1;
 }
-static int tool_reopen(const char *path, int flags) {
+static int tool_handle(const char *path, int flags, ...) {
   const char *name = inside(path, 0);
-  return name ? open(name, flags) : -1;
+  return name ? open(name, flags, 0600) : -1;
+}
+static ssize_t tool_link(const char *path) { /* there are none */
+  errno = inside(path, 0) ? EINVAL : ENOENT;
+  return -1;
 }
 static int tool_nothing(int x) { return x; }
 
@@ -154,13 +158,13 @@ static void tool_exit(int status) {
 #define fopen(path, mode) tool_open(path, mode)
 #define fclose(f) tool_close(f)
 #define stat(path, info) tool_stat(path, info)
-#define open(path, flags) tool_reopen(path, flags)
+#define open(...) tool_handle(__VA_ARGS__)
+#define readlink(path, to, size) ((void)(to), (void)(size), tool_link(path))
 #define rename(from, to) tool_rename(from, to)
 #define remove(path) tool_remove(path)
 #define isatty(file) tool_nothing((file) * 0)
 #define signal(number, handler) ((void)(handler))
 #define exit(status) tool_exit(status)
-#define printf(...) fprintf(null_out, __VA_ARGS__)
 #define puts(text) fprintf(null_out, "%s\n", text)
 #define putchar(c) fputc(c, null_out)
 #undef stdout
@@ -178,7 +182,8 @@ static void tool_exit(int status) {
 #undef rename
 #undef remove
 #undef exit
-#undef printf
+#undef printf /* of tool.h */
+#undef fprintf
 #undef free
 
 /* -- one run -- */
