@@ -135,7 +135,10 @@
 
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
-   it. Inside, OpenMP threads split outputs.
+   it. Inside, OpenMP threads split outputs. After fork() the child may use what it has inherited
+   and make new contexts. Its loops start their OpenMP threads anew each time, which costs some ten
+   microseconds; so do those of a context that is made after a fork without exec (Linux tells).
+   Where gcc compiles for another system, a context for threads must be made before the fork.
 
    FILES OF OTHERS    A model file, a checkpoint, a text in the language may come from anybody: each
    is checked before it is used, and loading takes memory in proportion to the file (and at most a
@@ -146,9 +149,12 @@
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
    AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
-   (syn_reduce), on every machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes
-   denormals, x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
-   syn_context_exact tells.
+   (syn_reduce), on every machine and compiler. NEON of 32-bit ARM flushes denormals, x87 rounds to
+   other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
+   others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
+   -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
+   direction, a self-test in syn_context_exact tells.
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
@@ -403,6 +409,7 @@ typedef struct syn_context {
   const syn_kernels *kernels;
   syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
+  long process;        /* whose OpenMP threads its loops use; 0: of none, see >>dispatch */
 } syn_context;
 
 /* -- tensors and the tape -- */
@@ -908,7 +915,9 @@ SYN_API const char *syn_isa_name(int i);
 SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
 /* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
    machine lacks fused multiply-add (or isa is "wasm_plain"), or flushes denormals (NEON of 32-bit
-   ARM). */
+   ARM), or the self-test has other bits: by an option of the compiler, or by the floating-point
+   state of the calling thread (FTZ, DAZ, rounding), which the threads of the loops should share.
+   Each call runs it, some microseconds: ask before the work, in the thread that does it. */
 SYN_API int syn_context_exact(const syn_context *c);
 
 /* -- tensors and tapes of your own -- */
@@ -1572,6 +1581,10 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
 
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
+#elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "synthesizer.h: with -ffinite-math-only a number that is not finite would not be found"
+#elif defined(__RECIPROCAL_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "synthesizer.h: -freciprocal-math, -fassociative-math and -fno-signed-zeros change the bits"
 #endif
 
 /* A contracted a*b+c rounds once where the text says twice: which products are fused is written out
@@ -2564,6 +2577,11 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #endif
 #ifdef _OPENMP
 #include <omp.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__FORKS /* a program may call fork(), see >>dispatch */
+#include <fcntl.h>
+#include <unistd.h>
+#endif
 #endif
 #if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
 #include <sys/mman.h>
@@ -4272,6 +4290,8 @@ struct syn_kernels {
   /* reductions through the tree */
   float (*sum)(const float *x, size_t n);
   float (*dot)(const float *a, const float *b, size_t n);
+  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts. Null where `exact` is 0 */
+  void (*unfused)(float *y, const float *a, const float *b, size_t n);
   /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
   /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
@@ -4483,8 +4503,8 @@ static inline float syn__fmaf(float a, float b, float c) {
 #else
 #define syn__fma1 fmaf
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere. The value 16 concerns
-   half precision only. */
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere, also the floats between
+   the kernels of another ISA. The value 16 concerns half precision only. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
@@ -4564,7 +4584,7 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 /* 32 registers: 24 sums, 3 of b, 1 of a; the addresses of 8 rows fit the general registers. Only
    AVX512F, which all processors with AVX-512 have: no DQ, no BW. */
 #define SYN__ISA_NAME "avx512"
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__REGS 1
 #define SYN__LANES 16
 #define SYN__MR 8
@@ -4604,7 +4624,7 @@ typedef __m512 syn__reg;
 #elif SYN__ISA == SYN__ISA_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. FMA is a feature of its own, and needed. */
 #define SYN__ISA_NAME "avx2"
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__REGS 2
 #define SYN__LANES 8
 #define SYN__MR 6
@@ -4664,7 +4684,7 @@ SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
 }
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__MR 6
 #define SYN__NR 1
 #define SYN__ROWS_2 2
@@ -6097,6 +6117,14 @@ static void SYN__N(acc_scale)(float *y, float s, const float *x, size_t n) {
   }
 }
 
+static void SYN__N(unfused)(float *y, const float *a, const float *b, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i += SYN__LANES) {
+    const syn__reg ab = syn__rmul(syn__rload(a + i), syn__rload(b + i));
+    syn__rstore(y + i, syn__radd(ab, syn__rload(y + i)));
+  }
+}
+
 /* -- reductions -- */
 
 /* One vector of sums, one chain of additions; several would give other bits. A tail adds 0 to its
@@ -6758,8 +6786,8 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
 static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
     SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
-    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots),
-    SYN__KEYS > 1 ? SYN__N(scores) : NULL,
+    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot),
+    SYN__ISA_EXACT ? SYN__N(unfused) : NULL, SYN__N(dots), SYN__KEYS > 1 ? SYN__N(scores) : NULL,
     SYN__N(values), SYN__INT8 ? SYN__N(gemv_int8) : NULL, SYN__INT8 ? &SYN__INT8_TABLE : NULL,
     SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__BACK(SYN__N(act_back)),
     SYN__BACK(SYN__N(slope)), SYN__N(glu), SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)),
@@ -7062,6 +7090,30 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
                    "'%s'?", syn__shorten(shown, isa), names, nearest);
 }
 
+#ifdef _OPENMP
+/* The process whose OpenMP threads a new context may use; 0: it may use none. fork() copies only
+   the calling thread, but libgomp then waits for all that it had before. Linux marks a process that
+   was made by fork() and has not called exec: flag 0x40, number 9 of /proc/self/stat, of which the
+   name, number 2, may hold anything but ends with the last ')'. */
+static long syn__openmp_process(void) {
+#ifndef SYN__FORKS
+  return 1;
+#else
+#ifdef __linux__
+  char text[200], *at;
+  int i, file = open("/proc/self/stat", O_RDONLY);
+  ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  text[size > 0 ? size : 0] = 0;
+  at = strrchr(text, ')');
+  for (i = 2; at && i < 9; i++) at = strchr(at + 1, ' ');
+  if (!at || strtoul(at, NULL, 10) & 0x40) return 0;
+#endif
+  return (long)getpid();
+#endif
+}
+#endif
+
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
    threads. An allocator without its release would mix two heaps: both are then the default. Threads
    above the limit are reduced without an error: this changes no bit of a result. The name of the
@@ -7088,12 +7140,96 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
       o->n_kinds = 0,
       syn__fail(c, SYN_E_VALUE, "syn_context_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
+#ifdef _OPENMP
+  if (o->threads > 1 && !o->parallel) c->process = syn__openmp_process();
+#endif
   syn__pick_isa(c, o->isa);
   return c->status;
 }
 
+/* The self-test of syn_context_exact: a hash of the bits of some hundred results. It finds what no
+   macro tells: contraction, reciprocals, other orders, constants or NaNs by an option of the
+   compiler; flushed denormals and another rounding by the state of the thread. The numbers come
+   from a volatile start, so that they are computed when it runs. */
+#define SYN__SELF_TEST UINT64_C(0x988D1FB9A22F4DC2)
+
+static uint64_t syn__hash_floats(uint64_t hash, const float *x, int n) {
+  uint32_t bits;
+  int i;
+  for (i = 0; i < n; i++) {
+    memcpy(&bits, &x[i], sizeof bits);
+    hash = syn__mix(hash ^ bits);
+  }
+  return hash;
+}
+static uint64_t syn__hash_doubles(uint64_t hash, const double *x, int n) {
+  uint64_t bits;
+  int i;
+  for (i = 0; i < n; i++) {
+    memcpy(&bits, &x[i], sizeof bits);
+    hash = syn__mix(hash ^ bits);
+  }
+  return hash;
+}
+
+/* Single operations: each option above changes one of them. */
+static uint64_t syn__test_operations(uint64_t hash, syn_random *r) {
+  const volatile float most = FLT_MAX, tiny = 2e-40f, minus_zero = -0.0f;
+  const float nan = most * 2.0f - most * 2.0f;
+  float y[8];
+  double z[3];
+  int i;
+  for (i = 0; i < 16; i++) {
+    const float a = syn_random_uniform(r), b = syn_random_uniform(r) + 0.5f, s = a + b;
+    const double x = (double)a;
+    y[0] = a * b + s, y[1] = a / b, y[2] = s / b, y[3] = 1.0f / b;
+    y[4] = a / 3.0f, y[5] = s - b, y[6] = tiny * b, y[7] = minus_zero + 0.0f;
+    z[0] = x * (double)b - x / 3.0, z[1] = (x + (double)b) - (double)b, z[2] = x * 0.1;
+    hash = syn__hash_doubles(syn__hash_floats(hash, y, 8), z, 3);
+  }
+  return syn__mix(hash + (uint64_t)((nan < most) + 2 * (nan >= most) + 4 * (nan == nan) +
+                                    8 * (most * 2.0f <= most)));
+}
+
+static uint64_t syn__test_functions(uint64_t hash, syn_random *r) {
+  double y[4];
+  int i;
+  for (i = 0; i < 4; i++) {
+    const double x = 20.0 * (double)syn_random_uniform(r);
+    syn__sincos(x, &y[0], &y[1]);
+    y[2] = syn__exp(-x), y[3] = syn__log(x);
+    hash = syn__hash_doubles(hash, y, 4);
+  }
+  return hash;
+}
+
+static uint64_t syn__test_kernels(uint64_t hash, const syn_kernels *k, syn_random *r) {
+  enum { N = 20, N16 = 16 }; /* one vector and a tail; one vector */
+  float x[N], y[5][N], stats[2];
+  int i;
+  for (i = 0; i < N; i++) x[i] = y[4][i] = 8.0f * syn_random_uniform(r) - 4.0f;
+  x[1] *= 1e-40f;
+  k->act(SYN__GELU, y[0], x, N);
+  k->norm(y[1], x, x, x, N, stats);
+  k->softmax(y[2], x, N);
+  k->scale(y[3], 1e-38f, x, N);
+  k->unfused(y[4], x, x, N16);
+  stats[0] = k->dot(x, x, N);
+  return syn__hash_floats(syn__hash_floats(hash, y[0], 5 * N), stats, 2);
+}
+
 /* Hashes of results may be compared between contexts that return 1. */
-int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
+int syn_context_exact(const syn_context *c) {
+  const volatile uint64_t start = 5;
+  syn_random r;
+  uint64_t hash;
+  if (!c || !c->kernels || !c->kernels->exact) return 0;
+  r.state = start;
+  hash = syn__test_operations(0, &r);
+  hash = syn__test_functions(hash, &r);
+  hash = syn__test_kernels(hash, c->kernels, &r);
+  return hash == SYN__SELF_TEST;
+}
 
 /* From here on no code is hot: all numbers go through the kernels above, so Og costs no measurable
    time. The exception is >>kind syn_att: the layer, entered for every head of every new token. */
@@ -7835,6 +7971,37 @@ static double syn__processor_time(const syn__waits *w) {
 #endif
 }
 
+/* The slices on a team of OpenMP threads; returns when the calling thread, which runs slice 0, had
+   ended it. */
+static double syn__run_team(syn__slices *s) {
+  double own_end = 0.0;
+  int i;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (i = 0; i < s->threads; i++) {
+    syn__slice(s, i);
+    if (i == 0) own_end = omp_get_wtime();
+  }
+  return own_end;
+}
+
+/* After a fork() the team is one inside a team of one thread: for that libgomp starts new threads,
+   in each loop. */
+static double syn__run_new_team(syn__slices *s) {
+  double own_end = 0.0;
+#pragma omp parallel num_threads(1)
+  own_end = syn__run_team(s);
+  return own_end;
+}
+
+static int syn__has_forked(const syn_context *c) {
+#ifdef SYN__FORKS
+  return c->process != (long)getpid();
+#else
+  SYN__UNUSED(c);
+  return 0;
+#endif
+}
+
 /* A loop began at `begin`; the slice of the calling thread ended at `own_end`. */
 static void syn__add_wait(syn__waits *w, int threads, double begin, double own_end) {
   double end = omp_get_wtime();
@@ -7854,19 +8021,15 @@ static void syn__add_wait(syn__waits *w, int threads, double begin, double own_e
 
 static void syn__run_slices(syn__slices *s) {
   syn__waits *w = &s->t->waits;
-  int i, threads = s->threads = syn__active_threads(w, s->threads);
-  double begin, own_end = 0.0;
+  int threads = s->threads = syn__active_threads(w, s->threads);
+  double begin, own_end;
   if (threads == 1) {
     syn__slice(s, 0);
     return;
   }
   if (w->loops == 0.0) w->begin = (double)clock();
   begin = omp_get_wtime();
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (i = 0; i < threads; i++) {
-    syn__slice(s, i);
-    if (i == 0) own_end = omp_get_wtime(); /* the calling thread runs slice 0 */
-  }
+  own_end = syn__has_forked(s->t->c) ? syn__run_new_team(s) : syn__run_team(s);
   syn__add_wait(w, threads, begin, own_end);
 }
 #endif
