@@ -8393,8 +8393,10 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
    for the weights of an attention, whose signs keep the mask, too (kernel softmax_drop). */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
-  uint32_t limit = (uint32_t)(rate * 16777216.0f + 0.5f);
-  syn__dropout d = {(uint32_t)key, (uint32_t)(key >> 32), limit, 1.0f / (1.0f - rate)};
+  syn__dropout d = {(uint32_t)key, (uint32_t)(key >> 32), 0xFFFFFF, 0.0f}; /* all, from 1 on */
+  if (rate >= 1.0f) return d;
+  if (rate < 0.9999999f) d.limit = (uint32_t)(rate * 16777216.0f + 0.5f);
+  d.scale = 1.0f / (1.0f - rate);
   return d;
 }
 
@@ -8418,8 +8420,11 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
 
 /* Dropout of x [count] in this pass; `stream` as in syn__dropout_of. */
 static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size_t count) {
-  syn__drop_job j = {syn__dropout_of(t, stream, rate), x};
-  if (t->training && rate > 0.0f) syn_parallel(t, syn__task_drop, &j, count, 4096);
+  syn__drop_job j;
+  if (!t->training || !(rate > 0.0f)) return;
+  j.d = syn__dropout_of(t, stream, rate);
+  j.x = x;
+  syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 /* Of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
@@ -20989,6 +20994,7 @@ static float syn__length_penalty(const syn_decoder *d, int length) {
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
+  double power;
   if (given) *k = *given;
   if (!k->beam) k->beam = 1;
   if (!k->best) k->best = 1;
