@@ -1565,7 +1565,8 @@ typedef struct syn_small_options {
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const syn_sink *sink);
 /* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
-   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. */
+   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. A program
+   may include several such headers, all before the implementation; it then has all instructions */
 SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
@@ -26682,6 +26683,40 @@ static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn
     if (used >> i & 1) syn__small_print(c, sink, names[i]);
 }
 
+/* What stands before the array. The include guard holds the hash of the array: a model that is
+   included again is left out, another one of the same name is an error of the compiler. A program
+   of two models needs what either has: it has all. */
+static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words,
+                                  const syn_small_config *config, const char *name,
+                                  const syn_sink *sink) {
+  uint64_t hash = SYN_HASH_START;
+  unsigned char bytes[4];
+  char line[240];
+  unsigned long id;
+  size_t i;
+  int n;
+  for (i = 0; i < words; i++) {
+    syn__put_bytes(bytes, (uint32_t)w[i], 4);
+    hash = syn_hash(hash, bytes, 4);
+  }
+  id = (unsigned long)(hash >> 32);
+  n = syn__snprintf(line, sizeof line,
+                    "/* A small model for synthesizer.h: %lu bytes. */\n"
+                    "#ifndef %.40s_%08lx_H\n#define %.40s_%08lx_H\n#include <stdint.h>\n",
+                    (unsigned long)(words * 4), name, id, name, id);
+  syn__small_sink(c, sink, line, (size_t)n);
+  syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
+                            "#ifdef SYN__IMPLEMENTED\n"
+                            "#error \"include all models before synthesizer.h is implemented\"\n"
+                            "#endif\n"
+                            "#undef SYN_SMALL_KINDS\n#undef SYN_SMALL_FORMATS\n"
+                            "#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)\n"
+                            "#define SYN_SMALL_MODEL\n");
+  syn__small_embed_kinds(c, w, config, sink);
+  syn__small_embed_formats(c, w, sink);
+  syn__small_print(c, sink, "\n#endif\n");
+}
+
 syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
                            const char *name, const syn_sink *sink) {
   const syn_small_config *config = options ? options->config : NULL;
@@ -26699,14 +26734,10 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
     syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
               "it needs 2 GB of RAM and more");
   if (ram > 0) {
-    int n = syn__snprintf(line, sizeof line,
-                     "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n",
-                     (unsigned long)(words * 4));
-    syn__small_sink(c, sink, line, (size_t)n);
-    syn__small_embed_kinds(c, w, config, sink);
-    syn__small_embed_formats(c, w, sink);
+    int n;
+    syn__small_embed_head(c, w, words, config, name, sink);
     n = syn__snprintf(line, sizeof line,
-                 "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
+                 "enum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
                  ram, name, (unsigned long)words);
     syn__small_sink(c, sink, line, (size_t)n);
     for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
@@ -26714,7 +26745,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
                    (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
       syn__small_sink(c, sink, line, (size_t)n);
     }
-    syn__small_print(c, sink, "\n};\n");
+    syn__small_print(c, sink, "\n};\n#endif\n");
   }
   syn__free(c, w);
   return c->status;

@@ -695,6 +695,8 @@ static void test_embed(syn_context *c, const syn_model *m) {
     CHECK(!syn_small_embed(c, m, &options, "abc", &sink), "%s", c->message);
     bytes_write(&b, "", 1);
     CHECK(strstr(b.at, " X(linear)") && strstr(b.at, " X(out)") && strstr(b.at, "abc_RAM"), "a part is missing");
+    CHECK(strstr(b.at, "\n#ifndef abc_") && strstr(b.at, "\n#undef SYN_SMALL_KINDS\n") &&
+              !strcmp(b.at + b.size - 12, "\n};\n#endif\n"), "include guard");
     CHECK(!strstr(b.at, " X(beam)") == (i != 1) && !strstr(b.at, " X(sample)") == (i != 2), "configuration %d", i);
     free(b.at);
   }
