@@ -117,7 +117,8 @@
    allocate nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
    "lives until". An object must be freed before what it was made of: a trainer, run or decoder
-   before its model, everything before its context.
+   before its model, everything before its context. Of the stack, building, loading, training,
+   decoding and learning take 64 KiB at most each, with and without optimization.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
    the first error as one line of UTF-8 with its numbers, until syn_context_clear; it shows control
@@ -2589,13 +2590,17 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #endif
 
 /* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
-   memory. The formats are checked by the compiler, since messages carry names that come from
+   memory. Without optimization each inlined operation would add its vectors to the frame of the
+   kernel. The formats are checked by the compiler, since messages carry names that come from
    files. */
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__)
 #define SYN__INLINE static inline __attribute__((always_inline))
-#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define SYN__INLINE static inline
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
 #define SYN__PRINTF(fmt, args)
 #endif
 /* Without stdio.h: the compiler knows vsnprintf, or C lets a program declare it. */
