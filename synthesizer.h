@@ -2927,8 +2927,7 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   char *block = NULL, *at;
   if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
-    syn__fail(c, SYN_E_MEMORY, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
-              (unsigned long)size);
+    syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
   }
   at = block + sizeof(void *);
@@ -2936,6 +2935,21 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   memcpy(at - sizeof(void *), &block, sizeof block);
   memset(at, 0, bytes);
   return at;
+}
+
+/* After an allocation failed: what it was for, with the options that determine its bytes. Of
+   several calls the first says it. */
+static void syn__memory_for(syn_context *c, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__memory_for(syn_context *c, const char *format, ...) {
+  size_t size = c ? strlen(c->message) : 0;
+  va_list args;
+  if (!SYN__MESSAGES || size < 13 || size + 6 > sizeof c->message ||
+      memcmp(c->message, "out of memory", 13) || strstr(c->message, " for "))
+    return;
+  memcpy(c->message + size, " for ", 6);
+  va_start(args, format);
+  syn__vsnprintf(c->message + size + 5, sizeof c->message - size - 5, format, args);
+  va_end(args);
 }
 
 /* Null is allowed. With the context that made it: the allocator is that context's. */
@@ -9085,6 +9099,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   if (t->pack) t->block = (char *)t->pack + packed;
   t->block_size = bytes;
   if (t->tensors && t->saved && t->pack) return t;
+  syn__memory_for(c, "a tape of %.0f bytes for its tensors", (double)bytes);
   syn_tape_free(t);
   return NULL;
 }
@@ -17224,6 +17239,13 @@ static void syn__unpack(float *x, const float *panels, const syn_param *p) {
     for (i = 0; i < k; i++) x[i] = panels[syn__panel_row(row, k) + 16 * i];
 }
 
+static syn_status syn__weights_memory(const syn_model *m) {
+  const syn_config *k = &m->config;
+  syn__memory_for(m->c, "the weights of a model: d_model %d, max_len %d, src_vocab %d, tgt_vocab %d",
+                  k->d_model, k->max_len, k->src_vocab, k->tgt_vocab);
+  return SYN_E_MEMORY;
+}
+
 /* Allocates the block of all weights if there is none: zeros, or copies of the weights that lie in
    a file or in panels. Called before weights are changed: those in a file may be read-only
    (syn_model_view). Runs that exist already go on reading the file or the panels. */
@@ -17231,7 +17253,7 @@ static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
-  if (!m->weights) return SYN_E_MEMORY;
+  if (!m->weights) return syn__weights_memory(m);
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *p = &m->g.params[i];
     float *x = m->weights + p->offset;
@@ -17775,8 +17797,15 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
 }
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
-  if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits, &syn__no_cache);
+  syn_run *r;
+  if (!syn__given(c, m, "model") || c->status) return NULL;
+  r = syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits, &syn__no_cache);
+  if (!r && limits)
+    syn__memory_for(c, "a run: sentences %d, src_rows %d, tgt_rows %d, length %d, keep %d; less of "
+                    "them needs less", limits->sentences, limits->src_rows, limits->tgt_rows,
+                    limits->length, limits->keep);
+  if (!r) syn__memory_for(c, "a run of 4096 rows: limits with fewer src_rows need less");
+  return r;
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
@@ -19595,6 +19624,12 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
+static syn_status syn__data_memory(const syn_data *d) {
+  syn__memory_for(d->c, "data: more than %lu rows of %lu tokens together", (unsigned long)d->count,
+                  (unsigned long)d->n_tokens);
+  return SYN_E_MEMORY;
+}
+
 /* The n_src + n_tgt tokens that stand behind those of all rows become a row. Space for one token
    more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
@@ -19604,7 +19639,7 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
       syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof row))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   d->rows[d->count++] = row;
   d->n_tokens = end;
   return SYN_OK;
@@ -19638,7 +19673,7 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return SYN_E_MEMORY;
+  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return syn__data_memory(d);
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
   return syn__data_commit(d, n_src, n_tgt);
@@ -19665,7 +19700,7 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
                      (unsigned long)d->count, syn__stream_names[side], (unsigned long)text.size,
                      SYN__DATA_LENGTH);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   *n = syn__encode(t, syn__several_texts(m, side), text, d->tokens + at, (int)capacity);
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
@@ -19897,7 +19932,7 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
       const syn__data_range batch = {begin, i};
       if (syn__grow(d->c, &d->batches, &d->cap_batches, d->n_batches + 1, sizeof batch))
-        return SYN_E_MEMORY;
+        return syn__data_memory(d);
       d->batches[d->n_batches++] = batch;
       begin = i;
       most = n;
@@ -19929,7 +19964,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   d->epoch_count = 0;
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   for (i = 0; i < d->count; i++) {
     uint64_t chance = epoch < 0 ? 0 : syn_random_next(&r);
     uint64_t tgt = ((uint64_t)syn__data_length(d, i, 1) + (epoch < 0 ? 0 : chance >> 32) % 3) / 3;
@@ -20330,7 +20365,13 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
   bytes = syn__trainer_bytes(t);
   if (bytes) t->block = (char *)syn__alloc(t->c, 1, bytes);
-  if (!t->run || !t->block) return t->c->status;
+  if (!t->run || !t->block) {
+    syn__memory_for(t->c, "a training: batch_tokens %d, length %d, average %d, accumulate %d; less "
+                    "of them needs less", t->config.batch_tokens,
+                    t->config.length ? t->config.length : t->m->config.max_len, t->config.average,
+                    t->config.accumulate);
+    return t->c->status;
+  }
   k.base = t->block;
   syn__layout_trainer(t, &k);
   t->run->tape.discarded_grads = t->discarded_grads;
@@ -20342,7 +20383,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_trainer *t = NULL;
-  if (syn__given(c, m, "model") && syn__can_train(c))
+  if (syn__given(c, m, "model") && syn__can_train(c) && !c->status)
     t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
   t->c = c;
@@ -20720,6 +20761,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   *labels = 0;
   if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__can_train(c))
     return SYN_E_VALUE;
+  if (c->status) return c->status;
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
                      SYN__DATA_LENGTH);
@@ -20728,6 +20770,8 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
   if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
   else if (c->status) s = c->status;
+  if (!r || !ints)
+    syn__memory_for(c, "an evaluation: batch_tokens %d; less of them needs less", tokens);
   syn__free(c, ints);
   syn_run_free(r);
   return s;
@@ -21000,7 +21044,6 @@ static float syn__length_penalty(const syn_decoder *d, int length) {
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
-  double power;
   if (given) *k = *given;
   if (!k->beam) k->beam = 1;
   if (!k->best) k->best = 1;
@@ -21284,14 +21327,18 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
    not the run's: a prefill needs only those of its last place. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
-  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
+  syn_decoder *d = NULL;
   size_t bytes;
   syn__layout k = {NULL, 0};
+  if (syn__given(c, m, "model") && !c->status) d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
   if (!d) return NULL;
   bytes = syn__decoder_measure(d, c, m, config);
   if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
   if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
+    syn__memory_for(c, "a decoder: sentences %d, beam %d, max_len %d, source_len %d, prefill %d; "
+                    "less of them needs less", d->config.sentences, d->config.beam,
+                    d->config.max_len, d->config.source_len, d->config.prefill);
     syn_decoder_free(d);
     return NULL;
   }
@@ -24576,6 +24623,7 @@ static syn_file *syn__file_parse(syn_context *c, const char *where, void *block,
   f->start = (const unsigned char *)bytes;
   length = syn__header_length(c, where, f->start, size);
   if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
+  if (length && !f->text) syn__memory_for(c, "the header of %s", where);
   if (!f->text || !syn__header_parse(f, where, length, size - 8 - length) ||
       !syn__file_sort(f, where)) {
     syn_file_free(f);
@@ -24606,7 +24654,10 @@ syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
   }
   if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
     block = syn__alloc(c, size, 1);
-    if (!block) return NULL;
+    if (!block) {
+      syn__memory_for(c, "a copy of the bytes, which a big-endian machine needs");
+      return NULL;
+    }
     bytes = memcpy(block, bytes, size);
   }
   return syn__file_open(c, "memory", block, bytes, size);
@@ -24755,7 +24806,10 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
 /* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
 static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
   unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block) return NULL;
+  if (!block) {
+    syn__memory_for(s->c, "the bytes of %s", syn__path_end(s->path));
+    return NULL;
+  }
   memcpy(block, s->head, 8);
   if (!syn__stream_read(s, block + 8, size - 8)) return block;
   syn__free(s->c, block);
@@ -25988,7 +26042,7 @@ static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
   syn__layout_weights(r->m, &k);
   r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
   k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
-  if (!k.base) return SYN_E_MEMORY;
+  if (!k.base) return syn__weights_memory(r->m);
   k.used = 0;
   syn__layout_weights(r->m, &k);
   for (i = 0; i < f->entries.count && !status; i++)

@@ -256,6 +256,67 @@ static void test_small(syn_context *c) {
   syn_model_free(m);
 }
 
+/* -- what runs out of memory says what it was for -- */
+
+static size_t largest; /* what the allocator gives */
+static void *limited_alloc(void *user, size_t size) {
+  return (void)user, size <= largest ? malloc(size) : NULL;
+}
+static void limited_release(void *user, void *block) { (void)user, free(block); }
+
+static void out_of_memory(syn_context *c, const char *wanted) {
+  CHECK(c->status == SYN_E_MEMORY && strstr(c->message, wanted) &&
+            !strncmp(c->message, "out of memory: ", 15), "'%s', wanted '%s'", c->message, wanted);
+  syn_context_clear(c);
+}
+
+static void test_memory(void) {
+  syn_options o;
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_train_config how;
+  syn_decode_config k;
+  syn_limits limits;
+  double loss;
+  int row[1000];
+  long i;
+  memset(&o, 0, sizeof o), memset(&how, 0, sizeof how), memset(&k, 0, sizeof k);
+  memset(&limits, 0, sizeof limits);
+  o.alloc = limited_alloc, o.release = limited_release;
+  largest = 5000;
+  syn_context_init(&c, &o);
+  CHECK(!model(&c, NULL, 0, "res_nd(ffl(4096))"), "a large model");
+  out_of_memory(&c, " bytes for the weights of a model: d_model 8, max_len 7, src_vocab");
+  largest = 1 << 16;
+  m = model(&c, NULL, 0, "res_nd(ffl)");
+  how.batch_tokens = 100000, how.average = 3;
+  CHECK(!syn_trainer_new(&c, m, &how), "a large batch");
+  out_of_memory(&c, " bytes for a training: batch_tokens 100000, length 7, average 3, ");
+  k.sentences = 2000, k.beam = 4;
+  CHECK(!syn_decoder_new(&c, m, &k), "many sentences");
+  out_of_memory(&c, " bytes for a decoder: sentences 2000, beam 4, max_len 7, source_len 7, ");
+  limits.src_rows = 60000, limits.tgt_rows = 70000;
+  CHECK(!syn_run_new(&c, m, &limits), "a large run");
+  out_of_memory(&c, " bytes for a run: sentences 0, src_rows 60000, tgt_rows 70000, ");
+  CHECK(!syn_run_new(&c, m, NULL), "a run with the default limits");
+  out_of_memory(&c, " bytes for a run of 4096 rows");
+  CHECK(!syn_tape_new(&c, 1 << 20), "a large tape");
+  out_of_memory(&c, " for a tape of 1048576 bytes");
+  d = syn_data_new(&c);
+  for (i = 0; i < 1000; i++) row[i] = 4;
+  for (i = 0; i < 100 && !syn_data_add(d, NULL, 0, row, 1000); i++) continue;
+  out_of_memory(&c, " bytes for data: more than ");
+  syn_data_free(d), d = rows(&c);
+  CHECK(syn_model_evaluate(&c, m, d, 50000, &loss, NULL), "a large evaluation");
+  out_of_memory(&c, " bytes for an evaluation: batch_tokens 50000");
+  largest = 20;
+  syn_tape_new(&c, 0); /* the first error stays as it is */
+  CHECK(!syn_decoder_new(&c, m, &k) && !strstr(c.message, "decoder"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_data_free(d), syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   values[0] = -INFINITY, values[1] = -1.0f, values[2] = nextafterf(0.0f, -1.0f);
@@ -269,5 +330,6 @@ int main(void) {
   test_layers(&c);
   test_dropout(&c);
   test_small(&c);
+  test_memory();
   return CHECK_END("limits");
 }
