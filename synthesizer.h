@@ -1403,7 +1403,7 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
    part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
    failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
-                                   const syn_text *lines, size_t count);
+                                   const syn_text *texts, size_t count);
 SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
 SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed ids included */
 SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
@@ -1902,24 +1902,24 @@ static int32_t syn__small_columns(int32_t format, int32_t k) {
   return syn__small_round_up(k, format == SYN__SMALL_smlad ? 4 : format == SYN__SMALL_i4 ? 32 : 16);
 }
 /* Bytes of a panel. */
-static int32_t syn__small_panel(int32_t format, int32_t columns) {
-  return format == SYN__SMALL_i4 ? columns / 32 * SYN__SMALL_I4_BYTES : 4 * columns;
+static int32_t syn__small_panel(int32_t format, int32_t cols) {
+  return format == SYN__SMALL_i4 ? cols / 32 * SYN__SMALL_I4_BYTES : 4 * cols;
 }
 /* Where the scale of row r is; of r = n rounded up to 4: how many scales there are. */
 static int32_t syn__small_scale(int32_t format, int32_t r) {
   return format == SYN__SMALL_i4 ? r / 4 : r;
 }
 /* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
-static int32_t syn__small_offset(int32_t format, int32_t columns, int32_t r, int32_t i) {
-  int32_t step = format == SYN__SMALL_rows ? columns : format == SYN__SMALL_mve ? 16 : 4;
+static int32_t syn__small_offset(int32_t format, int32_t cols, int32_t r, int32_t i) {
+  int32_t step = format == SYN__SMALL_rows ? cols : format == SYN__SMALL_mve ? 16 : 4;
   return i / step * 4 * step + r * step + i % step + (format == SYN__SMALL_i4 ? i / 16 * 4 : 0);
 }
 /* The weight of row r, column i; of i4 times the scale of its columns. */
-static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t columns, int32_t r,
+static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t cols, int32_t r,
                                  int32_t i) {
   int32_t pair;
-  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, columns, r, i)];
-  pair = (uint8_t)panel[syn__small_offset(format, columns, r, i / 2)];
+  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, cols, r, i)];
+  pair = (uint8_t)panel[syn__small_offset(format, cols, r, i / 2)];
   return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
 }
 
@@ -2478,15 +2478,15 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
   return z;
 }
 
-/* s->q = x [k] quantized, with zeros up to `columns` */
-static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t columns) {
+/* s->q = x [k] quantized, with zeros up to `cols` */
+static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t cols) {
   s->q_scale = syn__small_quantize(s->q, x, k);
-  for (; k < columns; k++) s->q[k] = 0;
+  for (; k < cols; k++) s->q[k] = 0;
 }
 
 /* The matrix [n,k] at a place. */
 typedef struct syn__small_matrix {
-  int32_t format, columns, panel; /* bytes of a panel */
+  int32_t format, cols, panel; /* bytes of a panel */
   const float *scales;
   const int8_t *w;
 } syn__small_matrix;
@@ -2494,8 +2494,8 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
                                               int32_t k) {
   syn__small_matrix m;
   m.format = syn__small_compiled(s->w[place]);
-  m.columns = syn__small_columns(m.format, k);
-  m.panel = syn__small_panel(m.format, m.columns);
+  m.cols = syn__small_columns(m.format, k);
+  m.panel = syn__small_panel(m.format, m.cols);
   m.scales = syn__small_floats(s, place + 1);
   m.w = syn__small_bytes(s, place + 1 + syn__small_scale(m.format, syn__small_round4(n)));
   return m;
@@ -2503,8 +2503,8 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
 /* x [k] becomes the input of products with m. */
 static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
                                 int32_t k) {
-  syn__small_input(s, x, k, m->columns);
-  s->input = syn__small_lanes(s->x, s->q, m->columns, syn__small_compiled(m->format));
+  syn__small_input(s, x, k, m->cols);
+  s->input = syn__small_lanes(s->x, s->q, m->cols, syn__small_compiled(m->format));
 }
 /* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
 SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
@@ -2516,7 +2516,7 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
   const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
   const void *x = s->input;
   float q_scale = s->q_scale;
-  int32_t k = m->columns, sum[4], i;
+  int32_t k = m->cols, sum[4], i;
   if (b) b += first;
   for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
     dots(sum, w, x, k);
@@ -4310,7 +4310,8 @@ struct syn_kernels {
   /* reductions through the tree */
   float (*sum)(const float *x, size_t n);
   float (*dot)(const float *a, const float *b, size_t n);
-  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts. Null where `exact` is 0 */
+  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts. Null where
+     `exact` is 0 */
   void (*unfused)(float *y, const float *a, const float *b, size_t n);
   /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
@@ -9392,12 +9393,12 @@ static int syn__lower_round(float x, int most) {
 }
 /* Row r of a panel = x [k] in int8; returns its scale. */
 static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
-  int32_t columns = syn__small_columns(format, k);
+  int32_t cols = syn__small_columns(format, k);
   float most = syn__lower_most(x, k);
   int i;
   if (most < SYN__SMALL_TINY) return 0.0f;
   for (i = 0; i < k; i++)
-    panel[syn__small_offset(format, columns, r, i)] =
+    panel[syn__small_offset(format, cols, r, i)] =
         (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
   return most / 127.0f;
 }
@@ -10312,11 +10313,11 @@ static long syn__small_glu(syn_small *s, const int32_t *op) {
    forward pass over the new rows. Saved for backward: nothing, it reads x.
    dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
 
-/* Matrix [rows,columns] that multiplies inputs of width `columns`: Glorot's initial values. */
+/* Matrix [rows,cols] that multiplies inputs of width `cols`: Glorot's initial values. */
 static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name, int rows,
-                                    int columns) {
-  int shape[2] = {rows, columns};
-  return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
+                                    int cols) {
+  int shape[2] = {rows, cols};
+  return syn_build_param(b, n, name, syn_initial_glorot(cols, rows), 2, shape);
 }
 /* Vector [size], initially 0. */
 static syn_status syn__bias_param(syn_build *b, syn_node *n, const char *name, int size) {
@@ -11739,7 +11740,7 @@ static long syn__small_embed(syn_small *s, const int32_t *a) {
   float *y = syn__small_row(s, a[0], a[1]);
   for (i = 0; i < a[1]; i++)
     y[i] = m.scales[syn__small_scale(format, token)] *
-           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.columns, token % 4, i);
+           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.cols, token % 4, i);
   return a[1];
 }
 
@@ -12327,20 +12328,20 @@ static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-/* A parameter [H,columns] of zeros: biases, alpha. */
-static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int columns) {
+/* A parameter [H,cols] of zeros: biases, alpha. */
+static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int cols) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
-  shape[1] = columns;
+  shape[1] = cols;
   return syn__table_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
 }
-/* A parameter [H,rows,columns]. */
+/* A parameter [H,rows,cols]. */
 static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
-                                  int rows, int columns) {
+                                  int rows, int cols) {
   int shape[3];
   shape[0] = syn__att_of(n)->heads;
   shape[1] = rows;
-  shape[2] = columns;
+  shape[2] = cols;
   return syn_build_param(b, n, name, init, 3, shape);
 }
 /* Rows and columns of a table [N,N] that this batch needs. */
@@ -12977,13 +12978,13 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
-  int columns = syn__att_columns(a, o->g.nk);
+  int cols = syn__att_columns(a, o->g.nk);
   if (t->decode) {
     syn_matrix r1 = syn__fr_factor(a, syn__att_weight(t, n, s, 0), o->h, a->size);
     syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), o->h, a->size);
     r1.x += (size_t)(o->g.first % a->size) * r1.row;
-    memset(score, 0, (size_t)columns * sizeof *score);
-    r2.rows = columns;
+    memset(score, 0, (size_t)cols * sizeof *score);
+    r2.rows = cols;
     syn__table_dots(t, score, r1, r2, NULL);
   } else {
     syn__r_fill(t, n, s, o, score);
@@ -13128,21 +13129,21 @@ static syn_status syn__hidden_shape(syn_build *b, syn_node *n, int s, const char
   return bias ? syn__bias_param(b, n, bias, st->units) : SYN_OK;
 }
 
-/* One linear of the output layer: W [H,columns,taps,head units] and bias [H,columns]; without a
+/* One linear of the output layer: W [H,cols,taps,head units] and bias [H,cols]; without a
    bias, which is shared=1, W [columns,head units]. */
-static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int columns, const char *w,
+static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int cols, const char *w,
                                      const char *bias) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int shape[4], taps = st->second.taps;
-  syn_initial init = syn__glorot_taps(taps, st->head_units, columns);
+  syn_initial init = syn__glorot_taps(taps, st->head_units, cols);
   shape[0] = a->heads;
-  shape[1] = columns;
+  shape[1] = cols;
   shape[2] = taps ? taps : st->head_units;
   shape[3] = st->head_units;
   /* syn__table_dots reads it as it is */
   syn__table_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1);
-  return bias ? syn__att_table_zero(b, n, bias, columns) : b->c->status;
+  return bias ? syn__att_table_zero(b, n, bias, cols) : b->c->status;
 }
 
 /* 1: the argument shared=1 applies to score s. */
@@ -13366,7 +13367,7 @@ static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, i
   else if (st->gated && !t->decode) score = syn__head_kept(t, n, o, st->sides + side);
   return syn_matrix_of(score, o->g.nq, syn__att_columns(a, o->g.nk), (size_t)o->g.nk);
 }
-/* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
+/* score [nq,cols] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
    packed; the bits are the same. */
 static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
@@ -13400,14 +13401,14 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
                                 const syn__attention *o, const float *ds) {
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
-  size_t nk = A.row, columns = (size_t)A.cols;
+  size_t nk = A.row, cols = (size_t)A.cols;
   int i;
   for (i = 0; i < o->g.nq; i++, A.x += nk, B.x += nk, ds += nk) {
-    memcpy(rows, A.x, columns * sizeof *rows);
-    memcpy(rows + nk, B.x, columns * sizeof *rows);
-    memset(A.x, 0, columns * sizeof *rows);
-    memset(B.x, 0, columns * sizeof *rows);
-    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, columns);
+    memcpy(rows, A.x, cols * sizeof *rows);
+    memcpy(rows + nk, B.x, cols * sizeof *rows);
+    memset(A.x, 0, cols * sizeof *rows);
+    memset(B.x, 0, cols * sizeof *rows);
+    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, cols);
   }
 }
 
@@ -13569,14 +13570,14 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, o->g.nk);
+  int i, j, cols = syn__att_columns(a, o->g.nk);
   for (i = 0; i < o->g.nq; i++) {
     size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
     const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
     float *to = score + (size_t)i * (size_t)o->g.nk;
-    for (j = 0; j < columns; j += a->b)
-      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
+    for (j = 0; j < cols; j += a->b)
+      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, cols - j));
   }
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
@@ -13584,7 +13585,7 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__atten
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, o->g.nk);
+  int i, j, cols = syn__att_columns(a, o->g.nk);
   for (i = 0; i < o->g.nq; i++) {
     size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
@@ -13593,9 +13594,9 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__atten
     float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1, row);
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
-    for (j = 0; j < columns; j += a->b) {
+    for (j = 0; j < cols; j += a->b) {
       const float *group = ds + (size_t)i * (size_t)o->g.nk + (size_t)j;
-      size_t size = (size_t)syn__min(a->b, columns - j);
+      size_t size = (size_t)syn__min(a->b, cols - j);
       dA[j / a->b] = t->k->dot(group, B, size);
       t->k->acc_scale(dB, A[j / a->b], group, size);
     }
@@ -13861,10 +13862,10 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
+  int i, j, cols = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
   a->score[s]->fill(t, n, s, o, score);
-  for (i = 0; i < o->g.nq && columns < o->g.nk; i++, score += o->g.nk)
-    for (j = columns; j < o->g.nk; j++) score[j] = score[j - columns];
+  for (i = 0; i < o->g.nq && cols < o->g.nk; i++, score += o->g.nk)
+    for (j = cols; j < o->g.nk; j++) score[j] = score[j - cols];
 }
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
@@ -14500,21 +14501,21 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
 }
 /* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
    parameter behind it, on each head's part of u. */
-static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int columns) {
+static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int cols) {
   const syn__att *a = syn__att_of(n);
   const syn_param *p = &l->g->params[n->param[w]];
-  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * columns), h;
+  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * cols), h;
   l->widest = syn__max(l->widest, units);
   for (h = 0; h < a->heads && y >= 0; h++) {
-    size_t rows = (size_t)h * (size_t)columns;
+    size_t rows = (size_t)h * (size_t)cols;
     int32_t x[7];
     x[1] = syn__lower_slice(l, u, h * units, units);
-    x[0] = syn__lower_slice(l, y, h * columns, columns);
+    x[0] = syn__lower_slice(l, y, h * cols, cols);
     x[2] = 0;
-    x[3] = columns;
+    x[3] = cols;
     x[4] = units;
-    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, columns, units);
-    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)columns);
+    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
+    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
   return y;
@@ -15172,7 +15173,7 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn_build_own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0), shape[3]; /* of keys, then of values */
   syn_initial init = syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)d));
-  size_t columns, wide;
+  size_t cols, wide;
   if (!a) return SYN_E_MEMORY;
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   a->keys = syn_arg_int(b, "keys", 3 * d, 1, SYN__MAX_ROW);
@@ -15192,10 +15193,10 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   wide = (size_t)(a->heads * (a->c_k + a->c_v));
   syn_build_save_rows(b, n, SYN_BOTH, wide);
   syn_build_save_rows(b, n, SYN_BACKWARD, wide);
-  columns = syn__round16((size_t)a->keys);
+  cols = syn__round16((size_t)a->keys);
   /* of syn__aop_attention: panels of K^T and V^T, then two blocks of attention weights */
-  n->scratch.fixed = syn__add_size(syn__mul_size(columns, (size_t)(a->c_k + a->c_v)),
-                                   syn__mul_size(SYN__QUERIES, 2 * columns + 16));
+  n->scratch.fixed = syn__add_size(syn__mul_size(cols, (size_t)(a->c_k + a->c_v)),
+                                   syn__mul_size(SYN__QUERIES, 2 * cols + 16));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 
@@ -17241,8 +17242,8 @@ static void syn__unpack(float *x, const float *panels, const syn_param *p) {
 
 static syn_status syn__weights_memory(const syn_model *m) {
   const syn_config *k = &m->config;
-  syn__memory_for(m->c, "the weights of a model: d_model %d, max_len %d, src_vocab %d, tgt_vocab %d",
-                  k->d_model, k->max_len, k->src_vocab, k->tgt_vocab);
+  syn__memory_for(m->c, "the weights of a model: d_model %d, max_len %d, src_vocab %d, "
+                  "tgt_vocab %d", k->d_model, k->max_len, k->src_vocab, k->tgt_vocab);
   return SYN_E_MEMORY;
 }
 
@@ -18032,19 +18033,19 @@ static int syn__several_texts(const syn_model *m, int side) {
 }
 /* As syn_tokenizer_encode; several: each TAB separates texts and becomes the end token. */
 static int syn__encode(const syn_tokenizer *t, int several, syn_text text, int *ids, int room) {
-  const char *tab;
+  const char *at_tab;
   int n = 0;
   do {
     syn_text first = text;
-    tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
-    if (tab) {
-      first.size = (size_t)(tab - text.at);
-      text = syn__text_of(tab + 1, text.size - first.size - 1);
+    at_tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
+    if (at_tab) {
+      first.size = (size_t)(at_tab - text.at);
+      text = syn__text_of(at_tab + 1, text.size - first.size - 1);
     }
     n += syn_tokenizer_encode(t, first, n < room ? ids + n : NULL, n < room ? room - n : 0);
-    if (tab && n < room) ids[n] = SYN_END;
-    n += tab != NULL;
-  } while (tab);
+    if (at_tab && n < room) ids[n] = SYN_END;
+    n += at_tab != NULL;
+  } while (at_tab);
   return n;
 }
 
@@ -19393,12 +19394,12 @@ static void syn__muon_elements(const syn__step *s, const syn__trained *w, size_t
 }
 
 /* Columns of c, rows `row` floats apart, from panels [ceil(columns/16)][rows][16] of pack_b. */
-static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int columns) {
+static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int cols) {
   int i, j;
-  for (j = 0; j < columns; j += 16)
+  for (j = 0; j < cols; j += 16)
     for (i = 0; i < rows; i++, panels += 16)
       memcpy(c + (size_t)i * row + (size_t)j, panels,
-             (size_t)syn__min(16, columns - j) * sizeof *c);
+             (size_t)syn__min(16, cols - j) * sizeof *c);
 }
 
 /* c [k,k] = x y, which is symmetric: blocks of rows up to the diagonal; the kernel that packs
@@ -21162,8 +21163,8 @@ static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
   char *rows;
   for (i = 0; i < d->m->g.n_params; i++) {
     const syn_param *p = &d->m->g.params[i];
-    size_t columns = p->size / (size_t)p->shape[0];
-    if (p->matrix && columns > most) most = columns;
+    size_t cols = p->size / (size_t)p->shape[0];
+    if (p->matrix && cols > most) most = cols;
   }
   most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
   rows = (char *)syn__layout_add(k, threads, most);
@@ -22290,7 +22291,7 @@ typedef struct syn__tokenizer_kind {
   /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
      always the same, `learn` makes them without lines. */
   syn_status (*add)(syn_tokenizer *t, syn_text token);
-  syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
+  syn_status (*learn)(syn_tokenizer *t, const syn_text *texts, size_t count);
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
 } syn__tokenizer_kind;
 
@@ -22391,12 +22392,12 @@ static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longes
 }
 
 /* Counts every word of the lines. */
-static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
+static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *texts,
                                    size_t count) {
   syn_status status = SYN_OK;
   size_t i;
   for (i = 0; i < count && !status; i++)
-    status = syn__count_words(k, syn__reader_given(t, lines[i]), t->kind->longest, 1);
+    status = syn__count_words(k, syn__reader_given(t, texts[i]), t->kind->longest, 1);
   return status;
 }
 
@@ -22425,9 +22426,9 @@ static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn_
 
 /* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
    is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
-static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn__counter k = SYN__COUNTER(t->c, t->kind->utf8);
-  syn_status status = syn__count_lines(&k, t, lines, count);
+  syn_status status = syn__count_lines(&k, t, texts, count);
   if (!status)
     status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
   syn__counter_free(&k);
@@ -22439,10 +22440,10 @@ static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size
    ============================================================================================== */
 
 /* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
-static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn_status status = SYN_OK;
   int i;
-  SYN__UNUSED(lines);
+  SYN__UNUSED(texts);
   SYN__UNUSED(count);
   for (i = 0; i < 256 && !status; i++) {
     const char byte = (char)i;
@@ -22888,7 +22889,7 @@ static syn_status syn__bpe_merge(syn__bpe *b) {
   return SYN_OK;
 }
 
-static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn__bpe b;
   syn_status status;
   memset(&b, 0, sizeof b);
@@ -22896,7 +22897,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
-  status = syn__count_lines(&b.counter, t, lines, count); /* distinct words */
+  status = syn__count_lines(&b.counter, t, texts, count); /* distinct words */
   if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
   if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
   if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
@@ -22995,11 +22996,11 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
 }
 
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
-                                   const syn_text *lines, size_t count) {
+                                   const syn_text *texts, size_t count) {
   uint32_t size = 0;
   const syn__tokenizer_kind *kind;
   syn_tokenizer *t;
-  if (count && !syn__given(c, lines, "array of lines")) return NULL;
+  if (count && !syn__given(c, texts, "array of lines")) return NULL;
   kind = syn__tokenizer_spec(c, spec, &size);
   if (kind && flags & ~SYN__TOKENIZER_FLAGS) {
     syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0 or a sum of SYN_LOWERCASE (%d), "
@@ -23008,7 +23009,7 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
     return NULL;
   }
   t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
-  return t ? syn__tokenizer_finish(t, kind->learn(t, lines, count)) : NULL;
+  return t ? syn__tokenizer_finish(t, kind->learn(t, texts, count)) : NULL;
 }
 
 void syn_tokenizer_free(syn_tokenizer *t) {
@@ -27223,7 +27224,7 @@ static int syn__probe_some(syn__probe *q, syn_random *r, int mixed, int needed) 
 static syn_status syn__probe_param(syn__probe *q) {
   enum { ELEMENTS = 3, MORE_ELEMENTS = 20 };
   const char *dropout = q->training ? " with dropout" : "";
-  size_t k, columns = q->p->size / (size_t)q->p->shape[0];
+  size_t k, cols = q->p->size / (size_t)q->p->shape[0];
   char element[60] = " along a direction";
   syn_random r = {q->t->m->config.seed};
   double sum = 0.0; /* NaN where an element is: then the differences below refuse it */
@@ -27240,8 +27241,8 @@ static syn_status syn__probe_param(syn__probe *q) {
   result = mixed ? syn__probe_some(q, &r, 0, mixed > 0 ? ELEMENTS : MORE_ELEMENTS) : 0;
   if (result > 0) return SYN_OK;
   if (mixed)
-    syn__snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / columns),
-             (unsigned long)(q->element % columns));
+    syn__snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / cols),
+             (unsigned long)(q->element % cols));
   return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
                    q->p->name, element, dropout, q->got, q->wanted,
                    result < 0 ? ", and so for others, all with kinks" : "");
