@@ -110,7 +110,7 @@ static void test_train(syn_context *c) {
 
 static void test_decode(syn_context *c) {
   static const field fields[] = {{FIELD(syn_decode_config, alpha), "++++++++---"},
-                                 {FIELD(syn_decode_config, temperature), "---+++++++-"},
+                                 {FIELD(syn_decode_config, temperature), "---++++++--"},
                                  {FIELD(syn_decode_config, top_p), "---++++----"}};
   static const int prompt[] = {2, 4};
   syn_model *m = model(c, NULL, 0, "res_nd(ffl)");

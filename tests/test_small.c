@@ -200,9 +200,9 @@ static void test_matrix(syn_context *c, int format) {
   CHECK((const char *)m.w + 2 * m.panel == (const char *)(s.w + l.data.count), "format %d: %lu words",
         format, (unsigned long)l.data.count);
   for (i = 0; i < 8; i++)
-    for (j = 0; j < m.columns; j++) {
+    for (j = 0; j < m.cols; j++) {
       float scale = m.scales[syn__small_scale(format, i)], step = scale;
-      float y = scale * (float)syn__small_weight(m.w + i / 4 * m.panel, format, m.columns, i % 4, j);
+      float y = scale * (float)syn__small_weight(m.w + i / 4 * m.panel, format, m.cols, i % 4, j);
       float want = i < ROWS && j < COLUMNS ? x[i * COLUMNS + j] : 0.0f;
       if (format == SYN__SMALL_i4)
         step *= (float)(uint8_t)m.w[i / 4 * m.panel + j / 32 * SYN__SMALL_I4_BYTES + 64 + i % 4];
