@@ -117,7 +117,8 @@
    allocate nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
    "lives until". An object must be freed before what it was made of: a trainer, run or decoder
-   before its model, everything before its context.
+   before its model, everything before its context. Of the stack, building, loading, training,
+   decoding and learning take 64 KiB at most each, with and without optimization.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
    the first error as one line of UTF-8 with its numbers, until syn_context_clear; it shows control
@@ -135,7 +136,10 @@
 
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
-   it. Inside, OpenMP threads split outputs.
+   it. Inside, OpenMP threads split outputs. After fork() the child may use what it has inherited
+   and make new contexts. Its loops start their OpenMP threads anew each time, which costs some ten
+   microseconds; so do those of a context that is made after a fork without exec (Linux tells).
+   Where gcc compiles for another system, a context for threads must be made before the fork.
 
    FILES OF OTHERS    A model file, a checkpoint, a text in the language may come from anybody: each
    is checked before it is used, and loading takes memory in proportion to the file (and at most a
@@ -146,9 +150,12 @@
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
    AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
-   (syn_reduce), on every machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes
-   denormals, x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
-   syn_context_exact tells.
+   (syn_reduce), on every machine and compiler. NEON of 32-bit ARM flushes denormals, x87 rounds to
+   other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
+   others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
+   -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
+   direction, a self-test in syn_context_exact tells.
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
@@ -403,6 +410,7 @@ typedef struct syn_context {
   const syn_kernels *kernels;
   syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
+  long process;        /* whose OpenMP threads its loops use; 0: of none, see >>dispatch */
 } syn_context;
 
 /* -- tensors and the tape -- */
@@ -908,7 +916,9 @@ SYN_API const char *syn_isa_name(int i);
 SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
 /* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
    machine lacks fused multiply-add (or isa is "wasm_plain"), or flushes denormals (NEON of 32-bit
-   ARM). */
+   ARM), or the self-test has other bits: by an option of the compiler, or by the floating-point
+   state of the calling thread (FTZ, DAZ, rounding), which the threads of the loops should share.
+   Each call runs it, some microseconds: ask before the work, in the thread that does it. */
 SYN_API int syn_context_exact(const syn_context *c);
 
 /* -- tensors and tapes of your own -- */
@@ -1395,7 +1405,7 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
    that is encoded, begins with is no part of it and is skipped. `flags`: 0, or a sum of
    SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
-                                   const syn_text *lines, size_t count);
+                                   const syn_text *texts, size_t count);
 SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
 SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed ids included */
 SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
@@ -1558,7 +1568,8 @@ typedef struct syn_small_options {
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const syn_sink *sink);
 /* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
-   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. */
+   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. A program
+   may include several such headers, all before the implementation; it then has all instructions */
 SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
@@ -1574,6 +1585,10 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
 
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
+#elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "synthesizer.h: with -ffinite-math-only a number that is not finite would not be found"
+#elif defined(__RECIPROCAL_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "synthesizer.h: -freciprocal-math, -fassociative-math and -fno-signed-zeros change the bits"
 #endif
 
 /* A contracted a*b+c rounds once where the text says twice: which products are fused is written out
@@ -1889,24 +1904,24 @@ static int32_t syn__small_columns(int32_t format, int32_t k) {
   return syn__small_round_up(k, format == SYN__SMALL_smlad ? 4 : format == SYN__SMALL_i4 ? 32 : 16);
 }
 /* Bytes of a panel. */
-static int32_t syn__small_panel(int32_t format, int32_t columns) {
-  return format == SYN__SMALL_i4 ? columns / 32 * SYN__SMALL_I4_BYTES : 4 * columns;
+static int32_t syn__small_panel(int32_t format, int32_t cols) {
+  return format == SYN__SMALL_i4 ? cols / 32 * SYN__SMALL_I4_BYTES : 4 * cols;
 }
 /* Where the scale of row r is; of r = n rounded up to 4: how many scales there are. */
 static int32_t syn__small_scale(int32_t format, int32_t r) {
   return format == SYN__SMALL_i4 ? r / 4 : r;
 }
 /* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
-static int32_t syn__small_offset(int32_t format, int32_t columns, int32_t r, int32_t i) {
-  int32_t step = format == SYN__SMALL_rows ? columns : format == SYN__SMALL_mve ? 16 : 4;
+static int32_t syn__small_offset(int32_t format, int32_t cols, int32_t r, int32_t i) {
+  int32_t step = format == SYN__SMALL_rows ? cols : format == SYN__SMALL_mve ? 16 : 4;
   return i / step * 4 * step + r * step + i % step + (format == SYN__SMALL_i4 ? i / 16 * 4 : 0);
 }
 /* The weight of row r, column i; of i4 times the scale of its columns. */
-static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t columns, int32_t r,
+static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t cols, int32_t r,
                                  int32_t i) {
   int32_t pair;
-  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, columns, r, i)];
-  pair = (uint8_t)panel[syn__small_offset(format, columns, r, i / 2)];
+  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, cols, r, i)];
+  pair = (uint8_t)panel[syn__small_offset(format, cols, r, i / 2)];
   return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
 }
 
@@ -2465,15 +2480,15 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
   return z;
 }
 
-/* s->q = x [k] quantized, with zeros up to `columns` */
-static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t columns) {
+/* s->q = x [k] quantized, with zeros up to `cols` */
+static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t cols) {
   s->q_scale = syn__small_quantize(s->q, x, k);
-  for (; k < columns; k++) s->q[k] = 0;
+  for (; k < cols; k++) s->q[k] = 0;
 }
 
 /* The matrix [n,k] at a place. */
 typedef struct syn__small_matrix {
-  int32_t format, columns, panel; /* bytes of a panel */
+  int32_t format, cols, panel; /* bytes of a panel */
   const float *scales;
   const int8_t *w;
 } syn__small_matrix;
@@ -2481,8 +2496,8 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
                                               int32_t k) {
   syn__small_matrix m;
   m.format = syn__small_compiled(s->w[place]);
-  m.columns = syn__small_columns(m.format, k);
-  m.panel = syn__small_panel(m.format, m.columns);
+  m.cols = syn__small_columns(m.format, k);
+  m.panel = syn__small_panel(m.format, m.cols);
   m.scales = syn__small_floats(s, place + 1);
   m.w = syn__small_bytes(s, place + 1 + syn__small_scale(m.format, syn__small_round4(n)));
   return m;
@@ -2490,8 +2505,8 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
 /* x [k] becomes the input of products with m. */
 static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
                                 int32_t k) {
-  syn__small_input(s, x, k, m->columns);
-  s->input = syn__small_lanes(s->x, s->q, m->columns, syn__small_compiled(m->format));
+  syn__small_input(s, x, k, m->cols);
+  s->input = syn__small_lanes(s->x, s->q, m->cols, syn__small_compiled(m->format));
 }
 /* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
 SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
@@ -2503,7 +2518,7 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
   const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
   const void *x = s->input;
   float q_scale = s->q_scale;
-  int32_t k = m->columns, sum[4], i;
+  int32_t k = m->cols, sum[4], i;
   if (b) b += first;
   for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
     dots(sum, w, x, k);
@@ -2566,19 +2581,28 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #endif
 #ifdef _OPENMP
 #include <omp.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__FORKS /* a program may call fork(), see >>dispatch */
+#include <fcntl.h>
+#include <unistd.h>
+#endif
 #endif
 #if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
 #include <sys/mman.h>
 #endif
 
 /* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
-   memory. The formats are checked by the compiler, since messages carry names that come from
+   memory. Without optimization each inlined operation would add its vectors to the frame of the
+   kernel. The formats are checked by the compiler, since messages carry names that come from
    files. */
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__)
 #define SYN__INLINE static inline __attribute__((always_inline))
-#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define SYN__INLINE static inline
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
 #define SYN__PRINTF(fmt, args)
 #endif
 /* Without stdio.h: the compiler knows vsnprintf, or C lets a program declare it. */
@@ -2905,8 +2929,7 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   char *block = NULL, *at;
   if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
-    syn__fail(c, SYN_E_MEMORY, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
-              (unsigned long)size);
+    syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
   }
   at = block + sizeof(void *);
@@ -2914,6 +2937,21 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   memcpy(at - sizeof(void *), &block, sizeof block);
   memset(at, 0, bytes);
   return at;
+}
+
+/* After an allocation failed: what it was for, with the options that determine its bytes. Of
+   several calls the first says it. */
+static void syn__memory_for(syn_context *c, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__memory_for(syn_context *c, const char *format, ...) {
+  size_t size = c ? strlen(c->message) : 0;
+  va_list args;
+  if (!SYN__MESSAGES || size < 13 || size + 6 > sizeof c->message ||
+      memcmp(c->message, "out of memory", 13) || strstr(c->message, " for "))
+    return;
+  memcpy(c->message + size, " for ", 6);
+  va_start(args, format);
+  syn__vsnprintf(c->message + size + 5, sizeof c->message - size - 5, format, args);
+  va_end(args);
 }
 
 /* Null is allowed. With the context that made it: the allocator is that context's. */
@@ -4275,6 +4313,9 @@ struct syn_kernels {
   /* reductions through the tree */
   float (*sum)(const float *x, size_t n);
   float (*dot)(const float *a, const float *b, size_t n);
+  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts. Null where
+     `exact` is 0 */
+  void (*unfused)(float *y, const float *a, const float *b, size_t n);
   /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
   /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
@@ -4486,8 +4527,8 @@ static inline float syn__fmaf(float a, float b, float c) {
 #else
 #define syn__fma1 fmaf
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere. The value 16 concerns
-   half precision only. */
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere, also the floats between
+   the kernels of another ISA. The value 16 concerns half precision only. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
@@ -4567,7 +4608,7 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 /* 32 registers: 24 sums, 3 of b, 1 of a; the addresses of 8 rows fit the general registers. Only
    AVX512F, which all processors with AVX-512 have: no DQ, no BW. */
 #define SYN__ISA_NAME "avx512"
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__REGS 1
 #define SYN__LANES 16
 #define SYN__MR 8
@@ -4607,7 +4648,7 @@ typedef __m512 syn__reg;
 #elif SYN__ISA == SYN__ISA_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. FMA is a feature of its own, and needed. */
 #define SYN__ISA_NAME "avx2"
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__REGS 2
 #define SYN__LANES 8
 #define SYN__MR 6
@@ -4667,7 +4708,7 @@ SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
 }
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
-#define SYN__ISA_EXACT 1
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__MR 6
 #define SYN__NR 1
 #define SYN__ROWS_2 2
@@ -6100,6 +6141,14 @@ static void SYN__N(acc_scale)(float *y, float s, const float *x, size_t n) {
   }
 }
 
+static void SYN__N(unfused)(float *y, const float *a, const float *b, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i += SYN__LANES) {
+    const syn__reg ab = syn__rmul(syn__rload(a + i), syn__rload(b + i));
+    syn__rstore(y + i, syn__radd(ab, syn__rload(y + i)));
+  }
+}
+
 /* -- reductions -- */
 
 /* One vector of sums, one chain of additions; several would give other bits. A tail adds 0 to its
@@ -6761,8 +6810,8 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
 static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
     SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
-    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots),
-    SYN__KEYS > 1 ? SYN__N(scores) : NULL,
+    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot),
+    SYN__ISA_EXACT ? SYN__N(unfused) : NULL, SYN__N(dots), SYN__KEYS > 1 ? SYN__N(scores) : NULL,
     SYN__N(values), SYN__INT8 ? SYN__N(gemv_int8) : NULL, SYN__INT8 ? &SYN__INT8_TABLE : NULL,
     SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__BACK(SYN__N(act_back)),
     SYN__BACK(SYN__N(slope)), SYN__N(glu), SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)),
@@ -7065,6 +7114,30 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
                    "'%s'?", syn__shorten(shown, isa), names, nearest);
 }
 
+#ifdef _OPENMP
+/* The process whose OpenMP threads a new context may use; 0: it may use none. fork() copies only
+   the calling thread, but libgomp then waits for all that it had before. Linux marks a process that
+   was made by fork() and has not called exec: flag 0x40, number 9 of /proc/self/stat, of which the
+   name, number 2, may hold anything but ends with the last ')'. */
+static long syn__openmp_process(void) {
+#ifndef SYN__FORKS
+  return 1;
+#else
+#ifdef __linux__
+  char text[200], *at;
+  int i, file = open("/proc/self/stat", O_RDONLY);
+  ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  text[size > 0 ? size : 0] = 0;
+  at = strrchr(text, ')');
+  for (i = 2; at && i < 9; i++) at = strchr(at + 1, ' ');
+  if (!at || strtoul(at, NULL, 10) & 0x40) return 0;
+#endif
+  return (long)getpid();
+#endif
+}
+#endif
+
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
    threads. An allocator without its release would mix two heaps: both are then the default. Threads
    above the limit are reduced without an error: this changes no bit of a result. The name of the
@@ -7091,12 +7164,96 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
       o->n_kinds = 0,
       syn__fail(c, SYN_E_VALUE, "syn_context_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
+#ifdef _OPENMP
+  if (o->threads > 1 && !o->parallel) c->process = syn__openmp_process();
+#endif
   syn__pick_isa(c, o->isa);
   return c->status;
 }
 
+/* The self-test of syn_context_exact: a hash of the bits of some hundred results. It finds what no
+   macro tells: contraction, reciprocals, other orders, constants or NaNs by an option of the
+   compiler; flushed denormals and another rounding by the state of the thread. The numbers come
+   from a volatile start, so that they are computed when it runs. */
+#define SYN__SELF_TEST UINT64_C(0x988D1FB9A22F4DC2)
+
+static uint64_t syn__hash_floats(uint64_t hash, const float *x, int n) {
+  uint32_t bits;
+  int i;
+  for (i = 0; i < n; i++) {
+    memcpy(&bits, &x[i], sizeof bits);
+    hash = syn__mix(hash ^ bits);
+  }
+  return hash;
+}
+static uint64_t syn__hash_doubles(uint64_t hash, const double *x, int n) {
+  uint64_t bits;
+  int i;
+  for (i = 0; i < n; i++) {
+    memcpy(&bits, &x[i], sizeof bits);
+    hash = syn__mix(hash ^ bits);
+  }
+  return hash;
+}
+
+/* Single operations: each option above changes one of them. */
+static uint64_t syn__test_operations(uint64_t hash, syn_random *r) {
+  const volatile float most = FLT_MAX, tiny = 2e-40f, minus_zero = -0.0f;
+  const float nan = most * 2.0f - most * 2.0f;
+  float y[8];
+  double z[3];
+  int i;
+  for (i = 0; i < 16; i++) {
+    const float a = syn_random_uniform(r), b = syn_random_uniform(r) + 0.5f, s = a + b;
+    const double x = (double)a;
+    y[0] = a * b + s, y[1] = a / b, y[2] = s / b, y[3] = 1.0f / b;
+    y[4] = a / 3.0f, y[5] = s - b, y[6] = tiny * b, y[7] = minus_zero + 0.0f;
+    z[0] = x * (double)b - x / 3.0, z[1] = (x + (double)b) - (double)b, z[2] = x * 0.1;
+    hash = syn__hash_doubles(syn__hash_floats(hash, y, 8), z, 3);
+  }
+  return syn__mix(hash + (uint64_t)((nan < most) + 2 * (nan >= most) + 4 * (nan == nan) +
+                                    8 * (most * 2.0f <= most)));
+}
+
+static uint64_t syn__test_functions(uint64_t hash, syn_random *r) {
+  double y[4];
+  int i;
+  for (i = 0; i < 4; i++) {
+    const double x = 20.0 * (double)syn_random_uniform(r);
+    syn__sincos(x, &y[0], &y[1]);
+    y[2] = syn__exp(-x), y[3] = syn__log(x);
+    hash = syn__hash_doubles(hash, y, 4);
+  }
+  return hash;
+}
+
+static uint64_t syn__test_kernels(uint64_t hash, const syn_kernels *k, syn_random *r) {
+  enum { N = 20, N16 = 16 }; /* one vector and a tail; one vector */
+  float x[N], y[5][N], stats[2];
+  int i;
+  for (i = 0; i < N; i++) x[i] = y[4][i] = 8.0f * syn_random_uniform(r) - 4.0f;
+  x[1] *= 1e-40f;
+  k->act(SYN__GELU, y[0], x, N);
+  k->norm(y[1], x, x, x, N, stats);
+  k->softmax(y[2], x, N);
+  k->scale(y[3], 1e-38f, x, N);
+  k->unfused(y[4], x, x, N16);
+  stats[0] = k->dot(x, x, N);
+  return syn__hash_floats(syn__hash_floats(hash, y[0], 5 * N), stats, 2);
+}
+
 /* Hashes of results may be compared between contexts that return 1. */
-int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
+int syn_context_exact(const syn_context *c) {
+  const volatile uint64_t start = 5;
+  syn_random r;
+  uint64_t hash;
+  if (!c || !c->kernels || !c->kernels->exact) return 0;
+  r.state = start;
+  hash = syn__test_operations(0, &r);
+  hash = syn__test_functions(hash, &r);
+  hash = syn__test_kernels(hash, c->kernels, &r);
+  return hash == SYN__SELF_TEST;
+}
 
 /* From here on no code is hot: all numbers go through the kernels above, so Og costs no measurable
    time. The exception is >>kind syn_att: the layer, entered for every head of every new token. */
@@ -7838,6 +7995,37 @@ static double syn__processor_time(const syn__waits *w) {
 #endif
 }
 
+/* The slices on a team of OpenMP threads; returns when the calling thread, which runs slice 0, had
+   ended it. */
+static double syn__run_team(syn__slices *s) {
+  double own_end = 0.0;
+  int i;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (i = 0; i < s->threads; i++) {
+    syn__slice(s, i);
+    if (i == 0) own_end = omp_get_wtime();
+  }
+  return own_end;
+}
+
+/* After a fork() the team is one inside a team of one thread: for that libgomp starts new threads,
+   in each loop. */
+static double syn__run_new_team(syn__slices *s) {
+  double own_end = 0.0;
+#pragma omp parallel num_threads(1)
+  own_end = syn__run_team(s);
+  return own_end;
+}
+
+static int syn__has_forked(const syn_context *c) {
+#ifdef SYN__FORKS
+  return c->process != (long)getpid();
+#else
+  SYN__UNUSED(c);
+  return 0;
+#endif
+}
+
 /* A loop began at `begin`; the slice of the calling thread ended at `own_end`. */
 static void syn__add_wait(syn__waits *w, int threads, double begin, double own_end) {
   double end = omp_get_wtime();
@@ -7857,19 +8045,15 @@ static void syn__add_wait(syn__waits *w, int threads, double begin, double own_e
 
 static void syn__run_slices(syn__slices *s) {
   syn__waits *w = &s->t->waits;
-  int i, threads = s->threads = syn__active_threads(w, s->threads);
-  double begin, own_end = 0.0;
+  int threads = s->threads = syn__active_threads(w, s->threads);
+  double begin, own_end;
   if (threads == 1) {
     syn__slice(s, 0);
     return;
   }
   if (w->loops == 0.0) w->begin = (double)clock();
   begin = omp_get_wtime();
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (i = 0; i < threads; i++) {
-    syn__slice(s, i);
-    if (i == 0) own_end = omp_get_wtime(); /* the calling thread runs slice 0 */
-  }
+  own_end = syn__has_forked(s->t->c) ? syn__run_new_team(s) : syn__run_team(s);
   syn__add_wait(w, threads, begin, own_end);
 }
 #endif
@@ -8233,8 +8417,10 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
    for the weights of an attention, whose signs keep the mask, too (kernel softmax_drop). */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
-  uint32_t limit = (uint32_t)(rate * 16777216.0f + 0.5f);
-  syn__dropout d = {(uint32_t)key, (uint32_t)(key >> 32), limit, 1.0f / (1.0f - rate)};
+  syn__dropout d = {(uint32_t)key, (uint32_t)(key >> 32), 0xFFFFFF, 0.0f}; /* all, from 1 on */
+  if (rate >= 1.0f) return d;
+  if (rate < 0.9999999f) d.limit = (uint32_t)(rate * 16777216.0f + 0.5f);
+  d.scale = 1.0f / (1.0f - rate);
   return d;
 }
 
@@ -8258,8 +8444,11 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
 
 /* Dropout of x [count] in this pass; `stream` as in syn__dropout_of. */
 static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size_t count) {
-  syn__drop_job j = {syn__dropout_of(t, stream, rate), x};
-  if (t->training && rate > 0.0f) syn_parallel(t, syn__task_drop, &j, count, 4096);
+  syn__drop_job j;
+  if (!t->training || !(rate > 0.0f)) return;
+  j.d = syn__dropout_of(t, stream, rate);
+  j.x = x;
+  syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 /* Of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
@@ -8914,6 +9103,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   if (t->pack) t->block = (char *)t->pack + packed;
   t->block_size = bytes;
   if (t->tensors && t->saved && t->pack) return t;
+  syn__memory_for(c, "a tape of %.0f bytes for its tensors", (double)bytes);
   syn_tape_free(t);
   return NULL;
 }
@@ -9206,12 +9396,12 @@ static int syn__lower_round(float x, int most) {
 }
 /* Row r of a panel = x [k] in int8; returns its scale. */
 static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
-  int32_t columns = syn__small_columns(format, k);
+  int32_t cols = syn__small_columns(format, k);
   float most = syn__lower_most(x, k);
   int i;
   if (most < SYN__SMALL_TINY) return 0.0f;
   for (i = 0; i < k; i++)
-    panel[syn__small_offset(format, columns, r, i)] =
+    panel[syn__small_offset(format, cols, r, i)] =
         (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
   return most / 127.0f;
 }
@@ -10126,11 +10316,11 @@ static long syn__small_glu(syn_small *s, const int32_t *op) {
    forward pass over the new rows. Saved for backward: nothing, it reads x.
    dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
 
-/* Matrix [rows,columns] that multiplies inputs of width `columns`: Glorot's initial values. */
+/* Matrix [rows,cols] that multiplies inputs of width `cols`: Glorot's initial values. */
 static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name, int rows,
-                                    int columns) {
-  int shape[2] = {rows, columns};
-  return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
+                                    int cols) {
+  int shape[2] = {rows, cols};
+  return syn_build_param(b, n, name, syn_initial_glorot(cols, rows), 2, shape);
 }
 /* Vector [size], initially 0. */
 static syn_status syn__bias_param(syn_build *b, syn_node *n, const char *name, int size) {
@@ -11553,7 +11743,7 @@ static long syn__small_embed(syn_small *s, const int32_t *a) {
   float *y = syn__small_row(s, a[0], a[1]);
   for (i = 0; i < a[1]; i++)
     y[i] = m.scales[syn__small_scale(format, token)] *
-           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.columns, token % 4, i);
+           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.cols, token % 4, i);
   return a[1];
 }
 
@@ -12141,20 +12331,20 @@ static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-/* A parameter [H,columns] of zeros: biases, alpha. */
-static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int columns) {
+/* A parameter [H,cols] of zeros: biases, alpha. */
+static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int cols) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
-  shape[1] = columns;
+  shape[1] = cols;
   return syn__table_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
 }
-/* A parameter [H,rows,columns]. */
+/* A parameter [H,rows,cols]. */
 static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
-                                  int rows, int columns) {
+                                  int rows, int cols) {
   int shape[3];
   shape[0] = syn__att_of(n)->heads;
   shape[1] = rows;
-  shape[2] = columns;
+  shape[2] = cols;
   return syn_build_param(b, n, name, init, 3, shape);
 }
 /* Rows and columns of a table [N,N] that this batch needs. */
@@ -12791,13 +12981,13 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
-  int columns = syn__att_columns(a, o->g.nk);
+  int cols = syn__att_columns(a, o->g.nk);
   if (t->decode) {
     syn_matrix r1 = syn__fr_factor(a, syn__att_weight(t, n, s, 0), o->h, a->size);
     syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), o->h, a->size);
     r1.x += (size_t)(o->g.first % a->size) * r1.row;
-    memset(score, 0, (size_t)columns * sizeof *score);
-    r2.rows = columns;
+    memset(score, 0, (size_t)cols * sizeof *score);
+    r2.rows = cols;
     syn__table_dots(t, score, r1, r2, NULL);
   } else {
     syn__r_fill(t, n, s, o, score);
@@ -12942,21 +13132,21 @@ static syn_status syn__hidden_shape(syn_build *b, syn_node *n, int s, const char
   return bias ? syn__bias_param(b, n, bias, st->units) : SYN_OK;
 }
 
-/* One linear of the output layer: W [H,columns,taps,head units] and bias [H,columns]; without a
+/* One linear of the output layer: W [H,cols,taps,head units] and bias [H,cols]; without a
    bias, which is shared=1, W [columns,head units]. */
-static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int columns, const char *w,
+static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int cols, const char *w,
                                      const char *bias) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int shape[4], taps = st->second.taps;
-  syn_initial init = syn__glorot_taps(taps, st->head_units, columns);
+  syn_initial init = syn__glorot_taps(taps, st->head_units, cols);
   shape[0] = a->heads;
-  shape[1] = columns;
+  shape[1] = cols;
   shape[2] = taps ? taps : st->head_units;
   shape[3] = st->head_units;
   /* syn__table_dots reads it as it is */
   syn__table_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1);
-  return bias ? syn__att_table_zero(b, n, bias, columns) : b->c->status;
+  return bias ? syn__att_table_zero(b, n, bias, cols) : b->c->status;
 }
 
 /* 1: the argument shared=1 applies to score s. */
@@ -13180,7 +13370,7 @@ static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, i
   else if (st->gated && !t->decode) score = syn__head_kept(t, n, o, st->sides + side);
   return syn_matrix_of(score, o->g.nq, syn__att_columns(a, o->g.nk), (size_t)o->g.nk);
 }
-/* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
+/* score [nq,cols] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
    packed; the bits are the same. */
 static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
@@ -13214,14 +13404,14 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
                                 const syn__attention *o, const float *ds) {
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
-  size_t nk = A.row, columns = (size_t)A.cols;
+  size_t nk = A.row, cols = (size_t)A.cols;
   int i;
   for (i = 0; i < o->g.nq; i++, A.x += nk, B.x += nk, ds += nk) {
-    memcpy(rows, A.x, columns * sizeof *rows);
-    memcpy(rows + nk, B.x, columns * sizeof *rows);
-    memset(A.x, 0, columns * sizeof *rows);
-    memset(B.x, 0, columns * sizeof *rows);
-    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, columns);
+    memcpy(rows, A.x, cols * sizeof *rows);
+    memcpy(rows + nk, B.x, cols * sizeof *rows);
+    memset(A.x, 0, cols * sizeof *rows);
+    memset(B.x, 0, cols * sizeof *rows);
+    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, cols);
   }
 }
 
@@ -13383,14 +13573,14 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, o->g.nk);
+  int i, j, cols = syn__att_columns(a, o->g.nk);
   for (i = 0; i < o->g.nq; i++) {
     size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
     const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
     float *to = score + (size_t)i * (size_t)o->g.nk;
-    for (j = 0; j < columns; j += a->b)
-      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
+    for (j = 0; j < cols; j += a->b)
+      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, cols - j));
   }
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
@@ -13398,7 +13588,7 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__atten
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, o->g.nk);
+  int i, j, cols = syn__att_columns(a, o->g.nk);
   for (i = 0; i < o->g.nq; i++) {
     size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
@@ -13407,9 +13597,9 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__atten
     float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1, row);
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
-    for (j = 0; j < columns; j += a->b) {
+    for (j = 0; j < cols; j += a->b) {
       const float *group = ds + (size_t)i * (size_t)o->g.nk + (size_t)j;
-      size_t size = (size_t)syn__min(a->b, columns - j);
+      size_t size = (size_t)syn__min(a->b, cols - j);
       dA[j / a->b] = t->k->dot(group, B, size);
       t->k->acc_scale(dB, A[j / a->b], group, size);
     }
@@ -13675,10 +13865,10 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
+  int i, j, cols = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
   a->score[s]->fill(t, n, s, o, score);
-  for (i = 0; i < o->g.nq && columns < o->g.nk; i++, score += o->g.nk)
-    for (j = columns; j < o->g.nk; j++) score[j] = score[j - columns];
+  for (i = 0; i < o->g.nq && cols < o->g.nk; i++, score += o->g.nk)
+    for (j = cols; j < o->g.nk; j++) score[j] = score[j - cols];
 }
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
@@ -14314,21 +14504,21 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
 }
 /* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
    parameter behind it, on each head's part of u. */
-static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int columns) {
+static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int cols) {
   const syn__att *a = syn__att_of(n);
   const syn_param *p = &l->g->params[n->param[w]];
-  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * columns), h;
+  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * cols), h;
   l->widest = syn__max(l->widest, units);
   for (h = 0; h < a->heads && y >= 0; h++) {
-    size_t rows = (size_t)h * (size_t)columns;
+    size_t rows = (size_t)h * (size_t)cols;
     int32_t x[7];
     x[1] = syn__lower_slice(l, u, h * units, units);
-    x[0] = syn__lower_slice(l, y, h * columns, columns);
+    x[0] = syn__lower_slice(l, y, h * cols, cols);
     x[2] = 0;
-    x[3] = columns;
+    x[3] = cols;
     x[4] = units;
-    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, columns, units);
-    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)columns);
+    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
+    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
   return y;
@@ -14986,7 +15176,7 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn_build_own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0), shape[3]; /* of keys, then of values */
   syn_initial init = syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)d));
-  size_t columns, wide;
+  size_t cols, wide;
   if (!a) return SYN_E_MEMORY;
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   a->keys = syn_arg_int(b, "keys", 3 * d, 1, SYN__MAX_ROW);
@@ -15006,10 +15196,10 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   wide = (size_t)(a->heads * (a->c_k + a->c_v));
   syn_build_save_rows(b, n, SYN_BOTH, wide);
   syn_build_save_rows(b, n, SYN_BACKWARD, wide);
-  columns = syn__round16((size_t)a->keys);
+  cols = syn__round16((size_t)a->keys);
   /* of syn__aop_attention: panels of K^T and V^T, then two blocks of attention weights */
-  n->scratch.fixed = syn__add_size(syn__mul_size(columns, (size_t)(a->c_k + a->c_v)),
-                                   syn__mul_size(SYN__QUERIES, 2 * columns + 16));
+  n->scratch.fixed = syn__add_size(syn__mul_size(cols, (size_t)(a->c_k + a->c_v)),
+                                   syn__mul_size(SYN__QUERIES, 2 * cols + 16));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 
@@ -17053,6 +17243,13 @@ static void syn__unpack(float *x, const float *panels, const syn_param *p) {
     for (i = 0; i < k; i++) x[i] = panels[syn__panel_row(row, k) + 16 * i];
 }
 
+static syn_status syn__weights_memory(const syn_model *m) {
+  const syn_config *k = &m->config;
+  syn__memory_for(m->c, "the weights of a model: d_model %d, max_len %d, src_vocab %d, "
+                  "tgt_vocab %d", k->d_model, k->max_len, k->src_vocab, k->tgt_vocab);
+  return SYN_E_MEMORY;
+}
+
 /* Allocates the block of all weights if there is none: zeros, or copies of the weights that lie in
    a file or in panels. Called before weights are changed: those in a file may be read-only
    (syn_model_view). Runs that exist already go on reading the file or the panels. */
@@ -17060,7 +17257,7 @@ static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
-  if (!m->weights) return SYN_E_MEMORY;
+  if (!m->weights) return syn__weights_memory(m);
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *p = &m->g.params[i];
     float *x = m->weights + p->offset;
@@ -17605,8 +17802,15 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
 }
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
-  if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits, &syn__no_cache);
+  syn_run *r;
+  if (!syn__given(c, m, "model") || c->status) return NULL;
+  r = syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits, &syn__no_cache);
+  if (!r && limits)
+    syn__memory_for(c, "a run: sentences %d, src_rows %d, tgt_rows %d, length %d, keep %d; less of "
+                    "them needs less", limits->sentences, limits->src_rows, limits->tgt_rows,
+                    limits->length, limits->keep);
+  if (!r) syn__memory_for(c, "a run of 4096 rows: limits with fewer src_rows need less");
+  return r;
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
@@ -17833,19 +18037,19 @@ static int syn__several_texts(const syn_model *m, int side) {
 }
 /* As syn_tokenizer_encode; several: each TAB separates texts and becomes the end token. */
 static int syn__encode(const syn_tokenizer *t, int several, syn_text text, int *ids, int room) {
-  const char *tab;
+  const char *at_tab;
   int n = 0;
   do {
     syn_text first = text;
-    tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
-    if (tab) {
-      first.size = (size_t)(tab - text.at);
-      text = syn__text_of(tab + 1, text.size - first.size - 1);
+    at_tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
+    if (at_tab) {
+      first.size = (size_t)(at_tab - text.at);
+      text = syn__text_of(at_tab + 1, text.size - first.size - 1);
     }
     n += syn_tokenizer_encode(t, first, n < room ? ids + n : NULL, n < room ? room - n : 0);
-    if (tab && n < room) ids[n] = SYN_END;
-    n += tab != NULL;
-  } while (tab);
+    if (at_tab && n < room) ids[n] = SYN_END;
+    n += at_tab != NULL;
+  } while (at_tab);
   return n;
 }
 
@@ -19194,12 +19398,12 @@ static void syn__muon_elements(const syn__step *s, const syn__trained *w, size_t
 }
 
 /* Columns of c, rows `row` floats apart, from panels [ceil(columns/16)][rows][16] of pack_b. */
-static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int columns) {
+static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int cols) {
   int i, j;
-  for (j = 0; j < columns; j += 16)
+  for (j = 0; j < cols; j += 16)
     for (i = 0; i < rows; i++, panels += 16)
       memcpy(c + (size_t)i * row + (size_t)j, panels,
-             (size_t)syn__min(16, columns - j) * sizeof *c);
+             (size_t)syn__min(16, cols - j) * sizeof *c);
 }
 
 /* c [k,k] = x y, which is symmetric: blocks of rows up to the diagonal; the kernel that packs
@@ -19425,6 +19629,12 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
+static syn_status syn__data_memory(const syn_data *d) {
+  syn__memory_for(d->c, "data: more than %lu rows of %lu tokens together", (unsigned long)d->count,
+                  (unsigned long)d->n_tokens);
+  return SYN_E_MEMORY;
+}
+
 /* The n_src + n_tgt tokens that stand behind those of all rows become a row. Space for one token
    more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
@@ -19434,7 +19644,7 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
       syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof row))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   d->rows[d->count++] = row;
   d->n_tokens = end;
   return SYN_OK;
@@ -19468,7 +19678,7 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return SYN_E_MEMORY;
+  if (syn__data_room(d, (size_t)n_src + (size_t)n_tgt + 1, &src, &tgt)) return syn__data_memory(d);
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
   return syn__data_commit(d, n_src, n_tgt);
@@ -19495,7 +19705,7 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
                      (unsigned long)d->count, syn__stream_names[side], (unsigned long)text.size,
                      SYN__DATA_LENGTH);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   *n = syn__encode(t, syn__several_texts(m, side), text, d->tokens + at, (int)capacity);
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
@@ -19727,7 +19937,7 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
       const syn__data_range batch = {begin, i};
       if (syn__grow(d->c, &d->batches, &d->cap_batches, d->n_batches + 1, sizeof batch))
-        return SYN_E_MEMORY;
+        return syn__data_memory(d);
       d->batches[d->n_batches++] = batch;
       begin = i;
       most = n;
@@ -19759,7 +19969,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   d->epoch_count = 0;
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
-    return SYN_E_MEMORY;
+    return syn__data_memory(d);
   for (i = 0; i < d->count; i++) {
     uint64_t chance = epoch < 0 ? 0 : syn_random_next(&r);
     uint64_t tgt = ((uint64_t)syn__data_length(d, i, 1) + (epoch < 0 ? 0 : chance >> 32) % 3) / 3;
@@ -20159,7 +20369,13 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
   bytes = syn__trainer_bytes(t);
   if (bytes) t->block = (char *)syn__alloc(t->c, 1, bytes);
-  if (!t->run || !t->block) return t->c->status;
+  if (!t->run || !t->block) {
+    syn__memory_for(t->c, "a training: batch_tokens %d, length %d, average %d, accumulate %d; less "
+                    "of them needs less", t->config.batch_tokens,
+                    t->config.length ? t->config.length : t->m->config.max_len, t->config.average,
+                    t->config.accumulate);
+    return t->c->status;
+  }
   k.base = t->block;
   syn__layout_trainer(t, &k);
   t->run->tape.discarded_grads = t->discarded_grads;
@@ -20171,7 +20387,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_trainer *t = NULL;
-  if (syn__given(c, m, "model") && syn__can_train(c))
+  if (syn__given(c, m, "model") && syn__can_train(c) && !c->status)
     t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
   t->c = c;
@@ -20549,6 +20765,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   *labels = 0;
   if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__can_train(c))
     return SYN_E_VALUE;
+  if (c->status) return c->status;
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
                      SYN__DATA_LENGTH);
@@ -20557,6 +20774,8 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
   if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
   else if (c->status) s = c->status;
+  if (!r || !ints)
+    syn__memory_for(c, "an evaluation: batch_tokens %d; less of them needs less", tokens);
   syn__free(c, ints);
   syn_run_free(r);
   return s;
@@ -20947,8 +21166,8 @@ static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
   char *rows;
   for (i = 0; i < d->m->g.n_params; i++) {
     const syn_param *p = &d->m->g.params[i];
-    size_t columns = p->size / (size_t)p->shape[0];
-    if (p->matrix && columns > most) most = columns;
+    size_t cols = p->size / (size_t)p->shape[0];
+    if (p->matrix && cols > most) most = cols;
   }
   most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
   rows = (char *)syn__layout_add(k, threads, most);
@@ -21112,14 +21331,18 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
    not the run's: a prefill needs only those of its last place. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
-  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
+  syn_decoder *d = NULL;
   size_t bytes;
   syn__layout k = {NULL, 0};
+  if (syn__given(c, m, "model") && !c->status) d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
   if (!d) return NULL;
   bytes = syn__decoder_measure(d, c, m, config);
   if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
   if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
+    syn__memory_for(c, "a decoder: sentences %d, beam %d, max_len %d, source_len %d, prefill %d; "
+                    "less of them needs less", d->config.sentences, d->config.beam,
+                    d->config.max_len, d->config.source_len, d->config.prefill);
     syn_decoder_free(d);
     return NULL;
   }
@@ -22072,7 +22295,7 @@ typedef struct syn__tokenizer_kind {
   /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
      always the same, `learn` makes them without lines. */
   syn_status (*add)(syn_tokenizer *t, syn_text token);
-  syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
+  syn_status (*learn)(syn_tokenizer *t, const syn_text *texts, size_t count);
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
 } syn__tokenizer_kind;
 
@@ -22179,12 +22402,12 @@ static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longes
 }
 
 /* Counts every word of the lines. */
-static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
+static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *texts,
                                    size_t count) {
   syn_status status = SYN_OK;
   size_t i;
   for (i = 0; i < count && !status; i++)
-    status = syn__count_words(k, syn__reader_given(t, lines[i]), t->kind->longest, 1);
+    status = syn__count_words(k, syn__reader_given(t, texts[i]), t->kind->longest, 1);
   return status;
 }
 
@@ -22213,9 +22436,9 @@ static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn_
 
 /* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
    is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
-static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn__counter k = syn__counter_of(t->c, t->kind->utf8);
-  syn_status status = syn__count_lines(&k, t, lines, count);
+  syn_status status = syn__count_lines(&k, t, texts, count);
   if (!status)
     status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
   syn__counter_free(&k);
@@ -22227,10 +22450,10 @@ static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size
    ============================================================================================== */
 
 /* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
-static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn_status status = SYN_OK;
   int i;
-  SYN__UNUSED(lines);
+  SYN__UNUSED(texts);
   SYN__UNUSED(count);
   for (i = 0; i < 256 && !status; i++) {
     const char byte = (char)i;
@@ -22681,7 +22904,7 @@ static syn_status syn__bpe_merge(syn__bpe *b) {
   return SYN_OK;
 }
 
-static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
   syn__bpe b;
   syn_status status;
   memset(&b, 0, sizeof b);
@@ -22689,7 +22912,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
-  status = syn__count_lines(&b.counter, t, lines, count); /* distinct words */
+  status = syn__count_lines(&b.counter, t, texts, count); /* distinct words */
   if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
   if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
   if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
@@ -22789,11 +23012,11 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
 }
 
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
-                                   const syn_text *lines, size_t count) {
+                                   const syn_text *texts, size_t count) {
   uint32_t size = 0;
   const syn__tokenizer_kind *kind;
   syn_tokenizer *t;
-  if (count && !syn__given(c, lines, "array of lines")) return NULL;
+  if (count && !syn__given(c, texts, "array of lines")) return NULL;
   kind = syn__tokenizer_spec(c, spec, &size);
   if (kind && flags & ~SYN__TOKENIZER_FLAGS) {
     syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0 or a sum of SYN_LOWERCASE (%d), "
@@ -22802,7 +23025,7 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
     return NULL;
   }
   t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
-  return t ? syn__tokenizer_finish(t, kind->learn(t, lines, count)) : NULL;
+  return t ? syn__tokenizer_finish(t, kind->learn(t, texts, count)) : NULL;
 }
 
 void syn_tokenizer_free(syn_tokenizer *t) {
@@ -24420,6 +24643,7 @@ static syn_file *syn__file_parse(syn_context *c, const char *where, void *block,
   f->start = (const unsigned char *)bytes;
   length = syn__header_length(c, where, f->start, size);
   if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
+  if (length && !f->text) syn__memory_for(c, "the header of %s", where);
   if (!f->text || !syn__header_parse(f, where, length, size - 8 - length) ||
       !syn__file_sort(f, where)) {
     syn_file_free(f);
@@ -24450,7 +24674,10 @@ syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
   }
   if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
     block = syn__alloc(c, size, 1);
-    if (!block) return NULL;
+    if (!block) {
+      syn__memory_for(c, "a copy of the bytes, which a big-endian machine needs");
+      return NULL;
+    }
     bytes = memcpy(block, bytes, size);
   }
   return syn__file_open(c, "memory", block, bytes, size);
@@ -24599,7 +24826,10 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
 /* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
 static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
   unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block) return NULL;
+  if (!block) {
+    syn__memory_for(s->c, "the bytes of %s", syn__path_end(s->path));
+    return NULL;
+  }
   memcpy(block, s->head, 8);
   if (!syn__stream_read(s, block + 8, size - 8)) return block;
   syn__free(s->c, block);
@@ -25833,7 +26063,7 @@ static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
   syn__layout_weights(r->m, &k);
   r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
   k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
-  if (!k.base) return SYN_E_MEMORY;
+  if (!k.base) return syn__weights_memory(r->m);
   k.used = 0;
   syn__layout_weights(r->m, &k);
   for (i = 0; i < f->entries.count && !status; i++)
@@ -26533,6 +26763,40 @@ static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn
     if (used >> i & 1) syn__small_print(c, sink, names[i]);
 }
 
+/* What stands before the array. The include guard holds the hash of the array: a model that is
+   included again is left out, another one of the same name is an error of the compiler. A program
+   of two models needs what either has: it has all. */
+static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words,
+                                  const syn_small_config *config, const char *name,
+                                  const syn_sink *sink) {
+  uint64_t hash = SYN_HASH_START;
+  unsigned char bytes[4];
+  char line[240];
+  unsigned long id;
+  size_t i;
+  int n;
+  for (i = 0; i < words; i++) {
+    syn__put_bytes(bytes, (uint32_t)w[i], 4);
+    hash = syn_hash(hash, bytes, 4);
+  }
+  id = (unsigned long)(hash >> 32);
+  n = syn__snprintf(line, sizeof line,
+                    "/* A small model for synthesizer.h: %lu bytes. */\n"
+                    "#ifndef %.40s_%08lx_H\n#define %.40s_%08lx_H\n#include <stdint.h>\n",
+                    (unsigned long)(words * 4), name, id, name, id);
+  syn__small_sink(c, sink, line, (size_t)n);
+  syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
+                            "#ifdef SYN__IMPLEMENTED\n"
+                            "#error \"include all models before synthesizer.h is implemented\"\n"
+                            "#endif\n"
+                            "#undef SYN_SMALL_KINDS\n#undef SYN_SMALL_FORMATS\n"
+                            "#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)\n"
+                            "#define SYN_SMALL_MODEL\n");
+  syn__small_embed_kinds(c, w, config, sink);
+  syn__small_embed_formats(c, w, sink);
+  syn__small_print(c, sink, "\n#endif\n");
+}
+
 syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
                            const char *name, const syn_sink *sink) {
   const syn_small_config *config = options ? options->config : NULL;
@@ -26550,14 +26814,10 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
     syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
               "it needs 2 GB of RAM and more");
   if (ram > 0) {
-    int n = syn__snprintf(line, sizeof line,
-                     "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n",
-                     (unsigned long)(words * 4));
-    syn__small_sink(c, sink, line, (size_t)n);
-    syn__small_embed_kinds(c, w, config, sink);
-    syn__small_embed_formats(c, w, sink);
+    int n;
+    syn__small_embed_head(c, w, words, config, name, sink);
     n = syn__snprintf(line, sizeof line,
-                 "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
+                 "enum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
                  ram, name, (unsigned long)words);
     syn__small_sink(c, sink, line, (size_t)n);
     for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
@@ -26565,7 +26825,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
                    (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
       syn__small_sink(c, sink, line, (size_t)n);
     }
-    syn__small_print(c, sink, "\n};\n");
+    syn__small_print(c, sink, "\n};\n#endif\n");
   }
   syn__free(c, w);
   return c->status;
@@ -26984,7 +27244,7 @@ static int syn__probe_some(syn__probe *q, syn_random *r, int mixed, int needed) 
 static syn_status syn__probe_param(syn__probe *q) {
   enum { ELEMENTS = 3, MORE_ELEMENTS = 20 };
   const char *dropout = q->training ? " with dropout" : "";
-  size_t k, columns = q->p->size / (size_t)q->p->shape[0];
+  size_t k, cols = q->p->size / (size_t)q->p->shape[0];
   char element[60] = " along a direction";
   syn_random r = {q->t->m->config.seed};
   double sum = 0.0; /* NaN where an element is: then the differences below refuse it */
@@ -27001,8 +27261,8 @@ static syn_status syn__probe_param(syn__probe *q) {
   result = mixed ? syn__probe_some(q, &r, 0, mixed > 0 ? ELEMENTS : MORE_ELEMENTS) : 0;
   if (result > 0) return SYN_OK;
   if (mixed)
-    syn__snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / columns),
-             (unsigned long)(q->element % columns));
+    syn__snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / cols),
+             (unsigned long)(q->element % cols));
   return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
                    q->p->name, element, dropout, q->got, q->wanted,
                    result < 0 ? ", and so for others, all with kinks" : "");

@@ -7,6 +7,10 @@ static int divides(void);
 #define SYN__DIVIDES divides()
 #include "../synthesizer.h"
 #include "check.h"
+#include <fenv.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 static int undivided; /* set in main: test_over is about machines without a division of doubles */
 static int divides(void) { return SIZE_MAX > 0xFFFFFFFFu && !undivided; }
@@ -1202,6 +1206,36 @@ static void test_dispatch(void) {
   CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && c.options.release, "alloc without release");
 }
 
+/* The floating-point state of the thread: syn_context_exact tells where it changes results. */
+static void test_float_state(void) {
+#if defined(FE_UPWARD) && defined(FE_TOWARDZERO) && !defined(__wasm__)
+  static const int roundings[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST};
+  syn_options o;
+  syn_context c;
+  int i, k;
+  memset(&o, 0, sizeof o);
+  for (i = 0; i < syn_isa_count(); i++) {
+    o.isa = syn_isa_name(i);
+    if (!syn_isa_usable(i) || syn_context_init(&c, &o) || !c.kernels->exact) continue;
+    for (k = 0; k < 4; k++) {
+      int set = fesetround(roundings[k]), exact = syn_context_exact(&c);
+      fesetround(FE_TONEAREST);
+      CHECK(set || exact == (k == 3), "%s: rounding %d: exact %d", o.isa, k, exact);
+    }
+#ifdef __SSE2__
+    for (k = 0; k < 2; k++) {
+      const unsigned before = _mm_getcsr();
+      int exact;
+      _mm_setcsr(before | (k ? 0x8000 : 0x40)); /* FTZ, DAZ */
+      exact = syn_context_exact(&c);
+      _mm_setcsr(before);
+      CHECK(!exact && syn_context_exact(&c), "%s: %s: exact %d", o.isa, k ? "FTZ" : "DAZ", exact);
+    }
+#endif
+  }
+#endif
+}
+
 static void test_isa(const syn_kernels *k) {
   test_elementwise(k);
   test_glu_back(k);
@@ -1322,6 +1356,7 @@ int main(void) {
   test_fmaf();
   test_over();
   test_dispatch();
+  test_float_state();
   test_isa(plain);
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) printf("skipped: isa %s\n", syn_isa_name(i));

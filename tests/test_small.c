@@ -200,9 +200,9 @@ static void test_matrix(syn_context *c, int format) {
   CHECK((const char *)m.w + 2 * m.panel == (const char *)(s.w + l.data.count), "format %d: %lu words",
         format, (unsigned long)l.data.count);
   for (i = 0; i < 8; i++)
-    for (j = 0; j < m.columns; j++) {
+    for (j = 0; j < m.cols; j++) {
       float scale = m.scales[syn__small_scale(format, i)], step = scale;
-      float y = scale * (float)syn__small_weight(m.w + i / 4 * m.panel, format, m.columns, i % 4, j);
+      float y = scale * (float)syn__small_weight(m.w + i / 4 * m.panel, format, m.cols, i % 4, j);
       float want = i < ROWS && j < COLUMNS ? x[i * COLUMNS + j] : 0.0f;
       if (format == SYN__SMALL_i4)
         step *= (float)(uint8_t)m.w[i / 4 * m.panel + j / 32 * SYN__SMALL_I4_BYTES + 64 + i % 4];
@@ -695,6 +695,8 @@ static void test_embed(syn_context *c, const syn_model *m) {
     CHECK(!syn_small_embed(c, m, &options, "abc", &sink), "%s", c->message);
     bytes_write(&b, "", 1);
     CHECK(strstr(b.at, " X(linear)") && strstr(b.at, " X(out)") && strstr(b.at, "abc_RAM"), "a part is missing");
+    CHECK(strstr(b.at, "\n#ifndef abc_") && strstr(b.at, "\n#undef SYN_SMALL_KINDS\n") &&
+              !strcmp(b.at + b.size - 12, "\n};\n#endif\n"), "include guard");
     CHECK(!strstr(b.at, " X(beam)") == (i != 1) && !strstr(b.at, " X(sample)") == (i != 2), "configuration %d", i);
     free(b.at);
   }

@@ -41,15 +41,16 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
 /* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32
    are used where they lie; compilers that can align them to a cache line. */
 static void embed_file(const buffer *bytes, const char *name, buffer *out) {
+  unsigned long id = (unsigned long)(syn_hash(SYN_HASH_START, bytes->at, bytes->size) >> 32);
   size_t i;
   put_format(out,
              "/* The model file %s for synthesizer.h:\n"
              "     syn_model *m = syn_model_view(&c, %s_model.bytes, sizeof %s_model.bytes);\n"
              "   Weights of F32 are read where they lie, others become floats in memory. */\n"
-             "#ifndef %s_MODEL_H\n#define %s_MODEL_H\n"
+             "#ifndef %s_%08lx_H\n#define %s_%08lx_H\n"
              "static const union {\n  unsigned char bytes[%lu];\n  double align;\n} %s_model\n"
              "#if defined(__GNUC__)\n    __attribute__((aligned(64)))\n#endif\n    = {{",
-             name, name, name, name, name, (unsigned long)bytes->size, name);
+             name, name, name, name, id, name, id, (unsigned long)bytes->size, name);
   for (i = 0; i < bytes->size; i++)
     put_format(out, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes->at[i]);
   put_format(out, "\n}};\n#endif\n");

@@ -1,7 +1,18 @@
 /* A small model for synthesizer.h: 49096 bytes. */
+#ifndef commands_64859f77_H
+#define commands_64859f77_H
 #include <stdint.h>
+#ifdef SYN_SMALL_MODEL /* the second one: all instructions */
+#ifdef SYN__IMPLEMENTED
+#error "include all models before synthesizer.h is implemented"
+#endif
+#undef SYN_SMALL_KINDS
+#undef SYN_SMALL_FORMATS
+#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)
+#define SYN_SMALL_MODEL
 #define SYN_SMALL_KINDS(X) X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out)
 #define SYN_SMALL_FORMATS(X) X(smlad)
+#endif
 enum { commands_RAM = 6400 };
 static const int32_t commands_model[12274] = {
 860772691, 49096, 0, 16, 16, 118, 23, 64, 4, 19,
@@ -1233,3 +1244,4 @@ static const int32_t commands_model[12274] = {
 196610, 327684, 458758, 589832, 720906, 851980, 983054, 1114128, 18, 858927408,
 926299444, 1631402296, 1701077858, 6842214,
 };
+#endif

@@ -1,7 +1,18 @@
 /* A small model for synthesizer.h: 80516 bytes. */
+#ifndef dates_7b438482_H
+#define dates_7b438482_H
 #include <stdint.h>
+#ifdef SYN_SMALL_MODEL /* the second one: all instructions */
+#ifdef SYN__IMPLEMENTED
+#error "include all models before synthesizer.h is implemented"
+#endif
+#undef SYN_SMALL_KINDS
+#undef SYN_SMALL_FORMATS
+#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)
+#define SYN_SMALL_MODEL
 #define SYN_SMALL_KINDS(X) X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out)
 #define SYN_SMALL_FORMATS(X) X(smlad)
+#endif
 enum { dates_RAM = 7528 };
 static const int32_t dates_model[20129] = {
 860772691, 80516, 0, 14, 14, 72, 15, 128, 4, 19,
@@ -2018,3 +2029,4 @@ static const int32_t dates_model[20129] = {
 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
 65536, 196610, 327684, 458758, 589832, 10, 842084397, 909456435, 3749943,
 };
+#endif
