@@ -152,7 +152,7 @@ static void small(void) {
   free(ram), free(b.at);
 }
 
-static double seconds(void *user) { return *(double *)user += 0.5; }
+static double next_second(void *user) { return *(double *)user += 0.5; }
 
 static void learn(void) {
   static double now;
@@ -171,7 +171,7 @@ static void learn(void) {
     strcpy(choice.tgt_tokenizer, "bpe:300");
     choice.d_model = 16, choice.heads = 2, choice.max_len = 16;
   }
-  how.task = "seq2seq", how.minutes = 0.5, how.seconds = seconds, how.user = &now;
+  how.task = "seq2seq", how.minutes = 0.5, how.seconds = next_second, how.user = &now;
   how.choice = &choice;
   syn_model_free(syn_learn(&w.c, &how, src, tgt, 40));
 }
