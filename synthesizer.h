@@ -17407,6 +17407,30 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   return 1;
 }
 
+/* -- lists of patterns for names of parameters -- */
+
+/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
+   to take more, so one place to return to is enough. */
+static int syn__pattern_is(syn_text pattern, const char *name) {
+  size_t i = 0, star = SIZE_MAX;
+  const char *from = name;
+  while (*name) {
+    if (i < pattern.size && pattern.at[i] == '*') star = i++, from = name;
+    else if (i < pattern.size && pattern.at[i] == *name) i++, name++;
+    else if (star != SIZE_MAX) i = star + 1, name = ++from;
+    else return 0;
+  }
+  while (i < pattern.size && pattern.at[i] == '*') i++;
+  return i == pattern.size;
+}
+/* The next pattern of a list with |; *at moves behind it, null after the last. */
+static syn_text syn__pattern_next(const char **at) {
+  const char *end = strchr(*at, '|');
+  syn_text pattern = syn__text_of(*at, end ? (size_t)(end - *at) : strlen(*at));
+  *at = end ? end + 1 : NULL;
+  return pattern;
+}
+
 /* -- initial values from a pretrained model -- */
 
 /* The parameter of `from` that p of m gets its values from: that of the same name, or else the
@@ -20068,6 +20092,39 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
   return b;
 }
 
+/* Checks a row against the task of the model; token ids are checked when they are bound. */
+static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
+                                     size_t i) {
+  int labels, k;
+  const int *l = syn_data_row(d, i, SYN_TGT, &labels);
+  if (d->corruption.count && labels)
+    return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d target tokens, a corrupted text none",
+                     (unsigned long)i, labels);
+  if (m->task->decoder) return SYN_OK;
+  if (syn__label_count(c, m, i, d->rows[i].n[SYN_SRC], labels)) return SYN_E_VALUE;
+  for (k = 0; k < labels; k++)
+    if (l[k] < 0 || l[k] >= m->config.classes)
+      return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
+                       (unsigned long)i, k, l[k], m->config.classes - 1);
+  return SYN_OK;
+}
+
+/* Checks every row before any of them is used. */
+static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
+  const syn_config *k = &m->config;
+  const syn_corruption *s = &d->corruption;
+  size_t i;
+  if (s->count && !(m->task->encoder && m->task->decoder))
+    return syn__fail(c, SYN_E_VALUE, "data: corrupted texts are for seq2seq, not for %s", k->task);
+  if (s->count && (s->first + s->count > k->src_vocab || s->first + s->count > k->tgt_vocab))
+    return syn__fail(c, SYN_E_VALUE,
+                     "data: sentinels %d to %d, but the vocabularies have %d and %d tokens",
+                     s->first, s->first + s->count - 1, k->src_vocab, k->tgt_vocab);
+  for (i = 0; i < d->count; i++)
+    if (syn__data_row_fits(c, m, d, i)) return SYN_E_VALUE;
+  return SYN_OK;
+}
+
 /* ==============================================================================================
    >>train   the training loop
    ============================================================================================== */
@@ -20086,27 +20143,6 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
 
 /* -- frozen tensors -- */
 
-/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
-   to take more, so one place to return to is enough. */
-static int syn__pattern_is(syn_text pattern, const char *name) {
-  size_t i = 0, star = SIZE_MAX;
-  const char *from = name;
-  while (*name) {
-    if (i < pattern.size && pattern.at[i] == '*') star = i++, from = name;
-    else if (i < pattern.size && pattern.at[i] == *name) i++, name++;
-    else if (star != SIZE_MAX) i = star + 1, name = ++from;
-    else return 0;
-  }
-  while (i < pattern.size && pattern.at[i] == '*') i++;
-  return i == pattern.size;
-}
-/* The next pattern of a list with |; *at moves behind it, null after the last. */
-static syn_text syn__pattern_next(const char **at) {
-  const char *end = strchr(*at, '|');
-  syn_text pattern = syn__text_of(*at, end ? (size_t)(end - *at) : strlen(*at));
-  *at = end ? end + 1 : NULL;
-  return pattern;
-}
 /* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
 static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   const char *at = t->config.freeze;
@@ -20403,7 +20439,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
 }
 
 /* From here to syn__train_leave the trainer takes no other call: `cancel`, `reduce` and kinds may
-   come back. 0: it is at work already. */
+   call it again. 0: it is at work already. */
 static int syn__train_enter(syn_trainer *t) {
   if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
   t->m->busy++;
@@ -20649,39 +20685,6 @@ syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double
 
 /* -- steps on data -- */
 
-/* Checks a row against the task of the model; token ids are checked when they are bound. */
-static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
-                                     size_t i) {
-  int labels, k;
-  const int *l = syn_data_row(d, i, SYN_TGT, &labels);
-  if (d->corruption.count && labels)
-    return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d target tokens, a corrupted text none",
-                     (unsigned long)i, labels);
-  if (m->task->decoder) return SYN_OK;
-  if (syn__label_count(c, m, i, d->rows[i].n[SYN_SRC], labels)) return SYN_E_VALUE;
-  for (k = 0; k < labels; k++)
-    if (l[k] < 0 || l[k] >= m->config.classes)
-      return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
-                       (unsigned long)i, k, l[k], m->config.classes - 1);
-  return SYN_OK;
-}
-
-/* Checks every row before any of them is used. */
-static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
-  const syn_config *k = &m->config;
-  const syn_corruption *s = &d->corruption;
-  size_t i;
-  if (s->count && !(m->task->encoder && m->task->decoder))
-    return syn__fail(c, SYN_E_VALUE, "data: corrupted texts are for seq2seq, not for %s", k->task);
-  if (s->count && (s->first + s->count > k->src_vocab || s->first + s->count > k->tgt_vocab))
-    return syn__fail(c, SYN_E_VALUE,
-                     "data: sentinels %d to %d, but the vocabularies have %d and %d tokens",
-                     s->first, s->first + s->count - 1, k->src_vocab, k->tgt_vocab);
-  for (i = 0; i < d->count; i++)
-    if (syn__data_row_fits(c, m, d, i)) return SYN_E_VALUE;
-  return SYN_OK;
-}
-
 /* The next batch of the data, passed over where b is null; lays out the next epoch where one ends,
    also after a checkpoint that was written there. Seed, state.epoch and state.batch alone decide
    which batch it is. */
@@ -20913,9 +20916,9 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
 /* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
    was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
-  const int idle = t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
+  const int ready = t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
   const int count = t ? syn__max(t->n_best, 1) : 0;
-  const float *from = !idle ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
+  const float *from = !ready ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
   int i, k;
   for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;

@@ -695,7 +695,8 @@ static int silent_data(world *w) {
   k.count = 3;
   syn_corrupt_sizes(&k, 4, &n_src, &n_tgt);
   syn_corrupt(&k, text, 4, &r, src, tgt);
-  n = syn_data_count(w->d) == ROWS && syn_data_row(w->d, 0, SYN_SRC, &n) && n_src + n_tgt == 6;
+  n = syn_data_count(w->d) == ROWS && syn_data_row(w->d, 0, SYN_SRC, &n) && n_src + n_tgt == 6 &&
+      !syn_data_unknown(w->d, SYN_SRC, NULL);
   syn_data_corrupt(w->d, &k); /* an error where the rows have targets */
   syn_context_clear(&w->c);
   return n;
@@ -888,7 +889,7 @@ static const char silent[] =
     " syn_model_cost syn_model_set_tokenizers syn_model_tokenizer syn_hash syn_run_free"
     " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_value"
     " syn_run_vector syn_run_backward syn_trace syn_model_attention syn_run_attention"
-    " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_corrupt"
+    " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
     " syn_corrupt_sizes syn_corrupt syn_trainer_free syn_trainer_state syn_trainer_config"
     " syn_trainer_step syn_trainer_backward syn_trainer_gradient syn_trainer_batch_loss"
     " syn_trainer_average syn_decoder_free syn_decoder_run syn_decoder_run_text"
