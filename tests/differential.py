@@ -851,8 +851,8 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
-SIMPLE = ("pos learn_pos dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att syn_att "
-          "light_conv dyn_conv aop rel_pos ffl mh_dot_self_att").split()
+SIMPLE = ("pos learn_pos dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att "
+          "syn_att light_conv dyn_conv aop rel_pos ffl mh_dot_self_att").split()
 NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal".split()
 WANTED = ([name for name in ARGUMENTS] +
           [f"{name}.{a}" for name, args in ARGUMENTS.items() for a in args] +
@@ -1038,7 +1038,7 @@ class Draw:
     def finish(self, layer, d, width):
         """Notes the arguments; an alias gets its core"""
         a, name = layer.args, layer.name
-        if name in DROPPED and self.chance(self.likely / 2):
+        if name in DROPPED and self.chance(0.4):
             a["dropout"] = self.one([0, 0.1, 0.5])
         self.note(layer)
         plain = {k: v for k, v in a.items() if k != "s"}

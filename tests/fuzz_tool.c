@@ -1,15 +1,16 @@
 /* clang -DFUZZER -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_tool.c -o fuzz_tool -lm
    mkdir seeds corpus; ./fuzz_tool --seeds seeds; ./fuzz_tool -max_len=12000 corpus seeds
    tools/syn.c inside one process: any bytes as its command line, as a model file, as a text, as a
-   data file. exit returns here, and what the tool leaves then, memory and open files, is
-   released. It sees only names without "/", in a folder that is empty but for `model`, `data` and
-   `text`. The input: one byte for what it is, one for the command. */
+   data file, as the file that a model is trained on, runs on and is measured on. exit returns here,
+   and what the tool leaves then, memory and open files, is released. It sees only names without
+   "/", in a folder that is empty but for `model`, `data` and `text`. The input: one byte for what
+   it is, one for the command; of a training, more bytes for its options. */
 #define FUZZ_NAME "tool"
 #define FUZZ_EDGES 5200
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
   X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
-  X(wrote)
+  X(wrote) X(learned) X(lines) X(measured)
 
 #ifndef FUZZ_LINKED
 #define FUZZ_LINKED /* tools/syn.c has the library */
@@ -92,6 +93,7 @@ static int tool_align(void **at, size_t align, size_t size) {
 
 enum { MAX_FILES = 64 };
 static FILE *opened[MAX_FILES], *null_out, *text_in;
+static FILE *tool_out; /* stdout of the tool: null_out, or a file whose lines are counted */
 static char own_folder[64], own_paths[2][400];
 
 /* The name inside the folder; null: one that leads out of it. */
@@ -165,12 +167,12 @@ static void tool_exit(int status) {
 #define isatty(file) tool_nothing((file) * 0)
 #define signal(number, handler) ((void)(handler))
 #define exit(status) tool_exit(status)
-#define puts(text) fprintf(null_out, "%s\n", text)
-#define putchar(c) fputc(c, null_out)
+#define puts(text) fprintf(tool_out, "%s\n", text)
+#define putchar(c) fputc(c, tool_out)
 #undef stdout
 #undef stderr
 #undef stdin
-#define stdout null_out
+#define stdout tool_out
 #define stderr null_out
 #define stdin text_in
 #define main syn_main
@@ -195,8 +197,8 @@ static void put_file(const char *name, const void *at, size_t size) {
   if (!f || fwrite(at, 1, size, f) != size || fclose(f)) abort();
 }
 
-/* Runs `syn WORDS`; what is left of it is released. */
-static void run_tool(int count, char **words) {
+/* Runs `syn WORDS`; what is left of it is released. Returns the exit status. */
+static int run_tool(int count, char **words) {
   own_block *before = own_newest;
   int status, i;
   if (setjmp(own_exit) == 0) exit_status = syn_main(count, words);
@@ -210,16 +212,17 @@ static void run_tool(int count, char **words) {
   if (!status && count > 1 && !strcmp(words[1], "train")) fuzz_mark(MARK_trained);
   if (!status && count > 1 && !strcmp(words[1], "run")) fuzz_mark(MARK_decoded);
   FUZZ_WANT(status >= 0 && status <= 2, "status %d", status);
+  return status;
 }
 
 /* A line of words that single spaces separate, with the text in place of a word "%". */
-static void run_line(const char *line, char *text) {
+static int run_line(const char *line, char *text) {
   char copy[1000], *words[MAX_WORDS], *at;
   int count = 0;
   snprintf(copy, sizeof copy, "syn %s", line);
   for (at = strtok(copy, " "); at && count < MAX_WORDS; at = strtok(NULL, " "))
     words[count++] = strcmp(at, "%") ? at : text;
-  run_tool(count, words);
+  return run_tool(count, words);
 }
 
 /* What bounds the time of a run; the last value that is given of an option holds. A gradient check
@@ -237,6 +240,79 @@ static const char *bounds_of(const char *command) {
     return "--d-model 8 --heads 2 --max-len 20 --count 2";
   if (!strcmp(command, "presets")) return "transformer"; /* not all: they are large */
   return "";
+}
+
+/* -- a training, then run and eval, on one text -- */
+
+/* The lines of a text: what ends in LF; where there is no LF, what ends in CR. */
+static long lines_in(const char *at, size_t size) {
+  char end = memchr(at, '\n', size) ? '\n' : '\r';
+  long count = 0;
+  size_t i;
+  if (size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3)) at += 3, size -= 3;
+  for (i = 0; i < size; i++) count += at[i] == end;
+  return count + (size && at[size - 1] != end);
+}
+/* The lines of a file in the folder. */
+static long lines_written(const char *name) {
+  FILE *f = fopen(inside(name, 0), "rb");
+  long count = 0;
+  int c;
+  if (!f) abort();
+  while ((c = getc(f)) != EOF) count += c == '\n';
+  fclose(f);
+  return count;
+}
+
+#define CHOOSE(...) choose((const char *const[]){__VA_ARGS__, NULL})
+/* One of some words, from one byte. */
+static const char *choose(const char *const *words) {
+  int count = 0;
+  while (words[count]) count++;
+  return words[fuzz_below(count)];
+}
+
+/* Trains a tiny model on `text`, or, where the tool refuses that, on lines of letters; then run and
+   eval on `text`. run writes a line for each line that it reads, whatever they hold. `end` is the
+   end of the input's copy. Most texts get blanks for bytes 0, with which no training takes them. */
+static void run_sequence(char *end) {
+  static const char plain[] = "a b\tb a\nb c\tc b\na\ta\n";
+  const char *task = CHOOSE("seq2seq", "lm", "classify", "tag");
+  const char *tokenizer = CHOOSE("char", "byte", "space", "bpe:30");
+  const char *changed = CHOOSE("", "--lowercase", "--nfc", "--hold-back 0.4");
+  const char *length = CHOOSE("8", "5", "2"), *files = CHOOSE("--data text", "--src text --tgt text");
+  const char *only = CHOOSE("", "--lowercase-targets", "--alternatives |");
+  int lm = !strcmp(task, "lm"), odd = fuzz_random(2), cut = fuzz_random(2), drawn = fuzz_random(2);
+  size_t size = fuzz.left < 600 ? fuzz.left : 600; /* each line is decoded, which takes the time */
+  char line[400], *text = end - fuzz.left, *zero;
+  if (lm) files = "--data text";
+  while (fuzz_random(8) && (zero = (char *)memchr(text, 0, size)) != NULL) *zero = ' ';
+  put_file("text", text, size);
+  snprintf(line, sizeof line,
+           "train --task %s --tokenizer %s %s %s --max-len %s %s -o new --steps 2 --batch 32 "
+           "--d-model 4 --heads 2 --encoder res(syn_att(R+V)) --isa scalar --warmup 1 %s", task,
+           tokenizer, changed, files, length, strcmp(task, "seq2seq") ? "" : only,
+           strcmp(task, "classify") ? "" : "--many-classes");
+  if (!run_line(line, NULL)) {
+    fuzz_mark(MARK_learned);
+  } else {
+    put_file("text", plain, sizeof plain - 1);
+    if (run_line(line, NULL)) return;
+    put_file("text", text, size);
+  }
+  snprintf(line, sizeof line, "run -m new --batch %d --too-long %s %s --isa scalar text",
+           odd ? 1 : 5, cut ? "cut" : "empty", drawn ? "--temperature 1.5 --unknown" : "");
+  tool_out = fopen(inside("out", 0), "wb");
+  if (!tool_out) abort();
+  cut = run_line(line, NULL);
+  fclose(tool_out);
+  tool_out = null_out;
+  if (!cut) fuzz_mark(MARK_lines);
+  if (!cut && lines_written("out") != lines_in(text, size))
+    fuzz_fail("run writes a line for each line", __LINE__);
+  snprintf(line, sizeof line, "eval -m new %s --metric ppl%s --isa scalar", files,
+           lm ? "" : ",exact");
+  if (!run_line(line, NULL)) fuzz_mark(MARK_measured);
 }
 
 /* The input's lines are the words. */
@@ -301,6 +377,7 @@ static void start(void) {
   atexit(leave);
   null_out = getenv("FUZZ_SHOW") ? fdopen(2, "w")
                                  : fopen("/dev/null", "wb"); /* FUZZ_SHOW: what the tool prints */
+  tool_out = null_out;
   make_model(&model);
   if (!null_out) abort();
 }
@@ -347,7 +424,7 @@ static void fuzz_one(void) {
       "eval -m model --data text",
       "score text data",
       "score text text --metric bleu,chrf++,ter,rougeLsum,meteor-es,f1,entity_f1"};
-  int what = fuzz_below(4), which = fuzz_byte();
+  int what = fuzz_below(5), which = fuzz_byte();
   size_t before, most = fuzz.left;
   char *text;
   if (!model.at) start();
@@ -364,7 +441,8 @@ static void fuzz_one(void) {
   if (what == 1) run_line(of_model[which % (int)COUNT(of_model)], text);
   if (what == 2) run_line(of_text[which % (int)COUNT(of_text)], text);
   if (what == 3) run_line(of_table[which % (int)COUNT(of_table)], text);
-  if (what) fuzz_mark(what == 1 ? MARK_files : what == 2 ? MARK_texts : MARK_tables);
+  if (what == 4) run_sequence(text + most);
+  else if (what) fuzz_mark(what == 1 ? MARK_files : what == 2 ? MARK_texts : MARK_tables);
   fclose(text_in);
   tool_free(text);
   FUZZ_WANT(own_held == before, "%lu bytes left", (unsigned long)(own_held - before));
@@ -378,6 +456,29 @@ static void seed_line(const char *name, int what, int which, const void *at, siz
   if (size > sizeof bytes - 2) abort();
   memcpy(bytes + 2, at, size);
   fuzz_seed(name, bytes, size + 2);
+}
+
+/* Files that are no plain text, with each task and tokenizer. */
+static void seed_sequences(void) {
+  static const char *const texts[] = {
+      "a\tb\r\nb\ta\r\n\r\n",
+      "a\tb\rb\ta\r",
+      "x | y\t| a | b |\n|\t|\n\t\na\t\n",
+      "\xEF\xBB\xBF" "a\tb\tc\n b \t a\n",
+      "caf\xE9\tna\xEFve\n\xFF\xFE\t\x80\n",
+      "e\xCC\x81\t\xC3\xA9\n\xE2\x80\xA8\t\xC2\x85\n\xF0\x9F\x98\x80\ta\n",
+      "X\ta b c d e f g h i j k l m n o p q r s t u v w x y z\nY\tb",
+      "A B\tX Y\n\x1b[31m C\tX Y\n\n\n"};
+  char name[32], bytes[300];
+  int i;
+  for (i = 0; i < 32; i++) {
+    size_t size = strlen(texts[i % 8]);
+    const char head[] = {(char)(i / 8), (char)(i % 4), (char)(i % 3), 0, (char)(i % 2), (char)(i % 3)};
+    memcpy(bytes, head, sizeof head);
+    memcpy(bytes + sizeof head, texts[i % 8], size);
+    snprintf(name, sizeof name, "sequence%d", i);
+    seed_line(name, 4, 0, bytes, size + sizeof head);
+  }
 }
 
 static void fuzz_seeds(void) {
@@ -414,6 +515,7 @@ static void fuzz_seeds(void) {
     seed_line(name, 3, i, i == 2 ? "a b\tX Y\nb\tY\n" : table, i == 2 ? 10 : sizeof table - 1);
   }
   free(b.at);
+  seed_sequences();
 }
 
 static const char *any_word(syn_random *r) {
@@ -459,13 +561,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *at, size_t size, size_t most, unsigned s
   size_t changed = 0;
   r.state = seed;
   if (most < 1000 || size < 2) return LLVMFuzzerMutate(at, size, most);
-  if (seed % 4 == 0 && at[0] % 4 == 0) {
+  if (seed % 4 == 0 && at[0] % 5 == 0) {
     char words[800];
     size = random_words(words, sizeof words, &r);
     memcpy(at + 2, words, size);
     return size + 2;
   }
-  if (at[0] % 4 == 1 && seed % 2) changed = mutate_file(at + 2, size - 2, most - 2, seed);
+  if (at[0] % 5 == 1 && seed % 2) changed = mutate_file(at + 2, size - 2, most - 2, seed);
   if (changed && syn_random_below(&r, 2)) at[1] = (uint8_t)syn_random_below(&r, 12);
   return changed ? changed + 2 : LLVMFuzzerMutate(at, size, most);
 }
