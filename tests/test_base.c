@@ -141,6 +141,7 @@ static void test_status(void) {
 /* -- memory -- */
 
 static void test_alloc(void) {
+  char first[100];
   syn_context c;
   heap h;
   size_t size, i, dirty = 0;
@@ -159,7 +160,11 @@ static void test_alloc(void) {
   CHECK(c.status == SYN_OK, "no failure: %s", c.message);
   CHECK(!syn__alloc(&c, SIZE_MAX, 2) && c.status == SYN_E_MEMORY, "a size that overflows");
   CHECK(!syn__alloc(&c, SIZE_MAX / 2, 1) && h.live == 0, "half of everything");
-  CHECK(strstr(c.message, "elements of 2 bytes") != NULL, "the first failure stays: %s", c.message);
+  sprintf(first, "out of memory: %.0f bytes", 2.0 * (double)SIZE_MAX);
+  CHECK(!strcmp(c.message, first), "the first failure stays: %s", c.message);
+  syn__memory_for(&c, "a test of %d", 7);
+  syn__memory_for(&c, "another one");
+  CHECK(strstr(c.message, " bytes for a test of 7") && !strstr(c.message, "other"), "%s", c.message);
 }
 
 /* Pushes n numbers; returns how many went in before memory ended. Those stay readable. */
