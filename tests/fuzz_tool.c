@@ -6,7 +6,7 @@
    "/", in a folder that is empty but for `model`, `data` and `text`. The input: one byte for what
    it is, one for the command; of a training, more bytes for its options. */
 #define FUZZ_NAME "tool"
-#define FUZZ_EDGES 5200
+#define FUZZ_EDGES 6500
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
   X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
