@@ -135,11 +135,7 @@ static int tool_handle(const char *path, int flags, ...) {
   const char *name = inside(path, 0);
   return name ? open(name, flags, 0600) : -1;
 }
-static ssize_t tool_readlink(const char *path, char *to, size_t size) { /* there are none */
-  (void)to, (void)size;
-  errno = inside(path, 0) ? EINVAL : ENOENT;
-  return -1;
-}
+static ssize_t tool_readlink(const char *path, char *to, size_t size);
 static int tool_nothing(int x) { return x; }
 
 /* -- the end: exit returns to run_tool -- */
@@ -162,7 +158,7 @@ static void tool_exit(int status) {
 #define fclose(f) tool_close(f)
 #define stat(path, info) tool_stat(path, info)
 #define open(...) tool_handle(__VA_ARGS__)
-#define readlink tool_readlink /* the library may declare it */
+#define readlink tool_readlink
 #define rename(from, to) tool_rename(from, to)
 #define remove(path) tool_remove(path)
 #define isatty(file) tool_nothing((file) * 0)
@@ -188,6 +184,13 @@ static void tool_exit(int status) {
 #undef printf /* of tool.h */
 #undef fprintf
 #undef free
+
+/* There are no links. It stands here, since the library may declare readlink. */
+static ssize_t tool_readlink(const char *path, char *to, size_t size) {
+  (void)to, (void)size;
+  errno = inside(path, 0) ? EINVAL : ENOENT;
+  return -1;
+}
 
 /* -- one run -- */
 
