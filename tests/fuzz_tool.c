@@ -6,7 +6,7 @@
    "/", in a folder that is empty but for `model`, `data` and `text`. The input: one byte for what
    it is, one for the command; of a training, more bytes for its options. */
 #define FUZZ_NAME "tool"
-#define FUZZ_EDGES 5200
+#define FUZZ_EDGES 6500
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
   X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
@@ -135,10 +135,7 @@ static int tool_handle(const char *path, int flags, ...) {
   const char *name = inside(path, 0);
   return name ? open(name, flags, 0600) : -1;
 }
-static ssize_t tool_link(const char *path) { /* there are none */
-  errno = inside(path, 0) ? EINVAL : ENOENT;
-  return -1;
-}
+static ssize_t tool_readlink(const char *path, char *to, size_t size);
 static int tool_nothing(int x) { return x; }
 
 /* -- the end: exit returns to run_tool -- */
@@ -161,7 +158,7 @@ static void tool_exit(int status) {
 #define fclose(f) tool_close(f)
 #define stat(path, info) tool_stat(path, info)
 #define open(...) tool_handle(__VA_ARGS__)
-#define readlink(path, to, size) ((void)(to), (void)(size), tool_link(path))
+#define readlink tool_readlink
 #define rename(from, to) tool_rename(from, to)
 #define remove(path) tool_remove(path)
 #define isatty(file) tool_nothing((file) * 0)
@@ -187,6 +184,13 @@ static void tool_exit(int status) {
 #undef printf /* of tool.h */
 #undef fprintf
 #undef free
+
+/* There are no links. It stands here, since the library may declare readlink. */
+static ssize_t tool_readlink(const char *path, char *to, size_t size) {
+  (void)to, (void)size;
+  errno = inside(path, 0) ? EINVAL : ENOENT;
+  return -1;
+}
 
 /* -- one run -- */
 
@@ -264,12 +268,14 @@ static long lines_written(const char *name) {
   return count;
 }
 
-#define CHOOSE(...) choose((const char *const[]){__VA_ARGS__, NULL})
-/* One of some words, from one byte. */
-static const char *choose(const char *const *words) {
-  int count = 0;
-  while (words[count]) count++;
-  return words[fuzz_below(count)];
+/* One of the parts that ; separates, from one byte of the input. */
+enum { PART = 40 };
+static void choose(char out[PART], const char *parts) {
+  const char *at;
+  int which = 1;
+  for (at = parts; *at; at++) which += *at == ';';
+  for (which = fuzz_below(which); which; which--) parts += strcspn(parts, ";") + 1;
+  snprintf(out, PART, "%.*s", (int)strcspn(parts, ";"), parts);
 }
 
 /* Trains a tiny model on `text`, or, where the tool refuses that, on lines of letters; then run and
@@ -277,22 +283,24 @@ static const char *choose(const char *const *words) {
    end of the input's copy. Most texts get blanks for bytes 0, with which no training takes them. */
 static void run_sequence(char *end) {
   static const char plain[] = "a b\tb a\nb c\tc b\na\ta\n";
-  const char *task = CHOOSE("seq2seq", "lm", "classify", "tag");
-  const char *tokenizer = CHOOSE("char", "byte", "space", "bpe:30");
-  const char *changed = CHOOSE("", "--lowercase", "--nfc", "--hold-back 0.4");
-  const char *length = CHOOSE("8", "5", "2"), *files = CHOOSE("--data text", "--src text --tgt text");
-  const char *only = CHOOSE("", "--lowercase-targets", "--alternatives |");
-  int lm = !strcmp(task, "lm"), odd = fuzz_random(2), cut = fuzz_random(2), drawn = fuzz_random(2);
-  size_t size = fuzz.left < 600 ? fuzz.left : 600; /* each line is decoded, which takes the time */
-  char line[400], *text = end - fuzz.left, *zero;
-  if (lm) files = "--data text";
+  static const char *const parts[] = {
+      "seq2seq;lm;classify;tag", "char;byte;space;bpe:30", ";--lowercase;--nfc;--hold-back 0.4",
+      "8;5;2", "--data text;--src text --tgt text", ";--lowercase-targets;--alternatives |"};
+  char part[6][PART], line[400], *text, *zero;
+  int lm, i, odd = fuzz_random(2), cut = fuzz_random(2), drawn = fuzz_random(2);
+  size_t size;
+  for (i = 0; i < 6; i++) choose(part[i], parts[i]);
+  lm = !strcmp(part[0], "lm");
+  if (lm) strcpy(part[4], "--data text");
+  text = end - fuzz.left;
+  size = fuzz.left < 600 ? fuzz.left : 600; /* each line is decoded, which takes the time */
   while (fuzz_random(8) && (zero = (char *)memchr(text, 0, size)) != NULL) *zero = ' ';
   put_file("text", text, size);
   snprintf(line, sizeof line,
            "train --task %s --tokenizer %s %s %s --max-len %s %s -o new --steps 2 --batch 32 "
-           "--d-model 4 --heads 2 --encoder res(syn_att(R+V)) --isa scalar --warmup 1 %s", task,
-           tokenizer, changed, files, length, strcmp(task, "seq2seq") ? "" : only,
-           strcmp(task, "classify") ? "" : "--many-classes");
+           "--d-model 4 --heads 2 --encoder res(syn_att(R+V)) --isa scalar --warmup 1 %s", part[0],
+           part[1], part[2], part[4], part[3], strcmp(part[0], "seq2seq") ? "" : part[5],
+           strcmp(part[0], "classify") ? "" : "--many-classes");
   if (!run_line(line, NULL)) {
     fuzz_mark(MARK_learned);
   } else {
@@ -310,7 +318,7 @@ static void run_sequence(char *end) {
   if (!cut) fuzz_mark(MARK_lines);
   if (!cut && lines_written("out") != lines_in(text, size))
     fuzz_fail("run writes a line for each line", __LINE__);
-  snprintf(line, sizeof line, "eval -m new %s --metric ppl%s --isa scalar", files,
+  snprintf(line, sizeof line, "eval -m new %s --metric ppl%s --isa scalar", part[4],
            lm ? "" : ",exact");
   if (!run_line(line, NULL)) fuzz_mark(MARK_measured);
 }
@@ -464,7 +472,7 @@ static void seed_sequences(void) {
       "a\tb\r\nb\ta\r\n\r\n",
       "a\tb\rb\ta\r",
       "x | y\t| a | b |\n|\t|\n\t\na\t\n",
-      "\xEF\xBB\xBF" "a\tb\tc\n b \t a\n",
+      "\xEF\xBB\xBF\ta\tb\n b \t a\n",
       "caf\xE9\tna\xEFve\n\xFF\xFE\t\x80\n",
       "e\xCC\x81\t\xC3\xA9\n\xE2\x80\xA8\t\xC2\x85\n\xF0\x9F\x98\x80\ta\n",
       "X\ta b c d e f g h i j k l m n o p q r s t u v w x y z\nY\tb",
@@ -473,7 +481,11 @@ static void seed_sequences(void) {
   int i;
   for (i = 0; i < 32; i++) {
     size_t size = strlen(texts[i % 8]);
-    const char head[] = {(char)(i / 8), (char)(i % 4), (char)(i % 3), 0, (char)(i % 2), (char)(i % 3)};
+    char head[6] = {0}; /* task, tokenizer, change, length, files, what only seq2seq has */
+    head[0] = (char)(i / 8);
+    head[1] = (char)(i % 4);
+    head[2] = head[5] = (char)(i % 3);
+    head[4] = (char)(i % 2);
     memcpy(bytes, head, sizeof head);
     memcpy(bytes + sizeof head, texts[i % 8], size);
     snprintf(name, sizeof name, "sequence%d", i);
