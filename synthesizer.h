@@ -1258,7 +1258,8 @@ SYN_API syn_data *syn_data_new(syn_context *c);
 SYN_API void syn_data_free(syn_data *d);
 SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
-SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+SYN_API /* Tokens are checked when a batch is bound, where the vocabulary is known. */
+syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
    several texts with a TAB between, which becomes the end token. target: one text, in which | and
    TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
@@ -1431,7 +1432,7 @@ SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 /* The text as a tokenizer with these flags (SYN_LOWERCASE, SYN_NFC) reads it; bytes that are not
    UTF-8 and a byte order mark stay. Returns its bytes, at most 3 times those given. `out` gets the
    first characters that fit in `capacity` bytes together with a final 0, which is there whenever
-   capacity > 0; it must not be the text itself. */
+   capacity > 0; it must not be the text itself. Other flags change nothing. */
 SYN_API size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity);
 /* How many bytes of a text are not UTF-8. */
 SYN_API size_t syn_text_invalid(syn_text text);
@@ -12958,6 +12959,8 @@ static const syn__score syn__score_fix = {"Fix", SYN__IS_TABLE, syn__fix_shape, 
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
+  size_t pack = syn__block_floats(a->k, a->size); /* of syn__fr_prepare, in an encoder */
+  if (b->g->pack < pack) b->g->pack = pack;
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   a->dtables = a->tables - a->table[s];
   syn__head_param(b, n, "r1", init, a->size, a->k);
@@ -19674,7 +19677,6 @@ static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
   return SYN_OK;
 }
 
-/* Tokens are checked when a batch is bound, where the vocabulary is known. */
 /* Room for `more` tokens behind those of all rows. The array may move: what *row points to in it
    moves along. */
 static syn_status syn__data_room(syn_data *d, size_t more, const int **row, const int **other) {
@@ -19809,16 +19811,16 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
-  size_t at, rows, used, most = count < (size_t)window ? count : (size_t)window;
+  size_t at, rows, used, room = count;
   if (!d) return SYN_E_VALUE;
   rows = d->count;
   used = d->n_tokens;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
   if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
-  if (syn__data_room(d, syn__add_size(syn__mul_size(count / (size_t)stride + 1, most), 1), &tokens,
-                     &tokens))
-    return SYN_E_MEMORY;
+  if (count > (size_t)window) /* rows of `window` tokens, the last may have fewer */
+    room = syn__mul_size((count - (size_t)window - 1) / (size_t)stride + 2, (size_t)window);
+  if (syn__data_room(d, syn__add_size(room, 1), &tokens, &tokens)) return syn__data_memory(d);
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
@@ -23656,13 +23658,6 @@ static int syn__learn_order(const void *owner, int a, int b) {
   return order ? order : a - b;
 }
 
-/* Bytes of a text that are not UTF-8. */
-static size_t syn__learn_not_utf8(syn_text text) {
-  size_t at = 0, count = 0;
-  while (at < text.size) count += syn__utf8_decode(text, &at) >= SYN__INVALID_BYTE;
-  return count;
-}
-
 /* The results of l->choice. */
 static syn_status syn__learn_count(syn__learn *l) {
   syn_choice *k = &l->choice;
@@ -23674,9 +23669,9 @@ static syn_status syn__learn_count(syn__learn *l) {
     k->unknown[side] = syn_data_unknown(l->data, side, &k->tokens[side]);
     k->unknown[side] += syn_data_unknown(l->valid, side, &more);
     k->tokens[side] += more;
-    if (side && syn__tasks[l->task].classes) k->unknown[side] = 0; /* an unknown label is an error */
+    if (side && syn__tasks[l->task].classes) k->unknown[side] = 0; /* those are errors */
     for (i = 0; l->text[side] && i < l->count; i++)
-      k->not_utf8 += syn__learn_not_utf8(l->text[side][i]);
+      k->not_utf8 += syn_text_invalid(l->text[side][i]);
   }
   for (i = 0; sorted && i < rows + valid; i++) { /* last: the last one that is trained on */
     const size_t row = (size_t)sorted[i];
@@ -23989,7 +23984,8 @@ int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
   syn__small_tokenizer t;
   syn__reader r;
   int lm, end, n = 0, more;
-  if (!s || (!text.at && text.size) || (!tokens && capacity)) return SYN_SMALL_E_VALUE;
+  if (!s || capacity < 0 || (!text.at && text.size) || (!tokens && capacity))
+    return SYN_SMALL_E_VALUE;
   lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
   end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
   if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
@@ -26847,7 +26843,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
      gradients  of all parameters agree with finite differences, without dropout and with it, and
                 have the same bits when they are computed twice
 
-   "Same" means the same bits; only steps with kernels that are not exact have a tolerance. The
+   "Same" means the same bits; only steps of a context that is not exact have a tolerance. The
    first failure ends the check; the message of the context tells where it was. */
 
 /* Sentences of up to 9 tokens, 8 of them a batch, with up to 4 columns of padding. */
@@ -27029,18 +27025,18 @@ static int syn__check_stop(void *user, int sentence, int token) {
 }
 
 /* Rows of `place` of one node, which begin at row `first` of the step, against the full pass: the
-   same bits; within 1e-5 where kernels are not exact. */
+   same bits; within 1e-5 where the context is not exact. */
 static syn_status syn__check_rows(const syn__checker *k, const syn_decoder *d, const syn_node *n,
                                   int place, int first) {
   const syn_tensor *x = syn_out(&k->kept->tape, n), *y = syn_out(&d->run->tape, n);
-  int i, j, width = syn_width(x);
+  int i, j, width = syn_width(x), exact = syn_context_exact(k->c);
   for (i = 0; i < k->b.count; i++) {
     int row = k->kept->tape.stream[SYN_TGT].off[i] + place;
     const float *wanted = x->x + (size_t)row * (size_t)width;
     const float *got = y->x + (size_t)(first + i) * (size_t)width;
     for (j = 0; j < width; j++) {
       double w = (double)wanted[j], margin = 1e-5 * (fabs(w) > 1.0 ? fabs(w) : 1.0);
-      if (k->c->kernels->exact ? !memcmp(&got[j], &wanted[j], sizeof *got)
+      if (exact ? !memcmp(&got[j], &wanted[j], sizeof *got)
                                : fabs((double)got[j] - w) <= margin)
         continue;
       return syn__fail(k->c, SYN_E_VALUE,

@@ -1703,7 +1703,42 @@ static void test_int8_near(void) {
   syn_model_free(m);
 }
 
+/* An encoder whose scores are a product that is packed: every ISA has the score of the scalar one. */
+static void test_encoder_scores(void) {
+  static const int source[] = {5, 1, 5, 3};
+  static const char *const kinds[] = {"syn_att(FR+D)", "syn_att(FR)", "syn_att(FD)", "linformer", "aop", "light_conv"};
+  float scalar = 0.0f, score;
+  int i, n, size;
+  for (n = 0; n < 6; n++)
+    for (i = 0; i < syn_isa_count(); i++) {
+      syn_options o;
+      syn_config k;
+      syn_decode_config how;
+      syn_batch b;
+      syn_context c;
+      syn_model *m;
+      syn_decoder *d;
+      if (!syn_isa_usable(i) || !strcmp(syn_isa_name(i), "wasm_plain")) continue;
+      memset(&o, 0, sizeof o), memset(&k, 0, sizeof k), memset(&how, 0, sizeof how), memset(&b, 0, sizeof b);
+      o.isa = syn_isa_name(i);
+      syn_context_init(&c, &o);
+      k.encoder = kinds[n], k.decoder = "res(mh_dot_src_att)";
+      k.d_model = 8, k.heads = 4, k.max_len = 4, k.src_vocab = k.tgt_vocab = 9;
+      how.max_len = 4, how.beam = 2;
+      b.count = 1, b.src = source, b.src_width = 4;
+      m = syn_model_new(&c, &k);
+      d = syn_decoder_new(&c, m, &how);
+      CHECK(!syn_decoder_run(d, &b, NULL, NULL) && syn_decoder_output(d, 0, 0, &size, &score), "%s", c.message);
+      if (!i) scalar = score;
+      CHECK(!memcmp(&score, &scalar, sizeof score) || !syn_context_exact(&c), "%s, %s: %.9g, scalar %.9g", kinds[n],
+            o.isa, (double)score, (double)scalar);
+      syn_decoder_free(d);
+      syn_model_free(m);
+    }
+}
+
 int main(void) {
+  test_encoder_scores();
   test_int8();
   test_int8_near();
   test_large();

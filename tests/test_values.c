@@ -484,10 +484,10 @@ static void test_tag(void) {
     row_is(d, 0, SYN_TGT, ids, 2);
     CHECK(ids[0] + ids[1] == tags[0] + tags[1], "tags %d %d", ids[0], ids[1]);
   }
-  text_refused(d, m, "day no", "good  bad", "row 1", "");
+  CHECK(!syn_data_add_text(d, m, text_of("day  no "), text_of(" good\xC2\xA0 bad")), "%s", c.message);
   text_refused(d, m, "day no", "good bda", "label 1", "'bda'; the nearest is bad");
   text_refused(d, m, "day no", "good", "2 source tokens with 1 labels", "as many");
-  text_refused(d, m, "", "", "row 1", "");
+  text_refused(d, m, "", "", "row 2", "");
   r = syn_run_new(&c, m, NULL);
   CHECK(!classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
   for (i = 0; i < rows; i++) {
