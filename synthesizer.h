@@ -18174,6 +18174,13 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
   return w.used;
 }
 
+/* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
+   its end or its begin. */
+static syn_limits syn__train_limits(int batch_tokens, int length) {
+  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
+  return limits;
+}
+
 /* ==============================================================================================
    >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
    ============================================================================================== */
@@ -20369,13 +20376,6 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                      (double)k->clip, (double)k->weight_decay, (double)k->ema, (double)FLT_MIN);
   syn__train_trained(t);
   return syn__freeze_check(t);
-}
-
-/* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
-   its end or its begin. */
-static syn_limits syn__train_limits(int batch_tokens, int length) {
-  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
-  return limits;
 }
 
 /* A kind without `backward` would end the gradient: weights before it would not be trained. The

@@ -66,11 +66,11 @@ static void on_init(void *user, const syn_param *mine, const syn_param *theirs, 
 /* -- the objects: a _free that was refused leaves an error, and the object -- */
 
 static int refused(void) {
-  int status = all.c.status;
+  syn_status status = all.c.status;
   if (status) fuzz_mark(MARK_kept);
   FUZZ_WANT(!status || strstr(all.c.message, "a callback called back"), "refused: %s", all.c.message);
   syn_context_clear(&all.c);
-  return status != 0;
+  return status != SYN_OK;
 }
 static void drop_trainer(void) {
   syn_context_clear(&all.c);

@@ -894,8 +894,9 @@ static void test_changing_view(syn_context *c, syn_model *m) {
     for (at = 1; at < 60; at++) {
       unsigned char *copy = (unsigned char *)guarded(b.at, b.size);
       changing w = {0, at, NULL, NULL, counts[i], 8};
-      syn_options o = {0};
+      syn_options o;
       syn_context own;
+      memset(&o, 0, sizeof o);
       w.to = copy + from + 20;
       o.alloc = changing_alloc;
       o.release = changing_release;
@@ -911,15 +912,16 @@ static void test_changing_view(syn_context *c, syn_model *m) {
    that are no JSON, both. Loading succeeds or is refused, and reads nothing behind its blocks. */
 static void test_changing(void) {
   static const char path[] = "changing.safetensors";
-  syn_config k = {0};
+  syn_config k;
   syn_context c;
   heap h;
   syn_model *m;
   unsigned char head[3][1400]; /* more than the header */
-  size_t n;
+  size_t n = 0;
   int way, load;
   long at;
   context_on(&c, &h, 0);
+  memset(&k, 0, sizeof k);
   k.task = "classify";
   k.encoder = "linear -> norm";
   k.d_model = 32; /* the file is longer than what stdio keeps of it */
@@ -932,14 +934,16 @@ static void test_changing(void) {
     for (way = 0; way < 3; way++)
       for (at = 1; at < 60; at++) {
         changing w = {0, at, path, NULL, head[way], sizeof head[way]};
-        syn_options o = {0};
+        syn_options o;
         syn_context own;
         FILE *f;
+        memset(&o, 0, sizeof o);
         if (syn_model_save(&c, m, path)) break;
         f = fopen(path, "rb");
         n = f ? fread(head[way], 1, 8, f) : 0;
         if (way == 0 && f) n += fread(head[0] + 8, 1, sizeof head[0] - 8, f);
         if (f) fclose(f);
+        CHECK(n >= 8, "%s is not there", path);
         if (way != 1) head[way][1] = (unsigned char)(head[way][1] + 1); /* 256 bytes more */
         o.alloc = changing_alloc;
         o.release = changing_release;

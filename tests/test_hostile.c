@@ -585,12 +585,10 @@ static void test_small_ram(void) {
   static int64_t memory[1 << 14];
   syn_context c;
   syn_config k = small_config(NULL);
-  syn_sink sink = {bytes_write, NULL};
-  syn_model *m;
   bytes array;
+  syn_sink sink = sink_of(&array);
+  syn_model *m;
   int error;
-  memset(&array, 0, sizeof array);
-  sink.user = &array;
   syn_context_init(&c, NULL);
   k.decoder = "res(syn_att)";
   m = syn_model_new(&c, &k);

@@ -186,22 +186,22 @@ static void test_layers(syn_context *c) {
 /* The share that is dropped, and what the rest is multiplied by, at the ends of the rate. */
 static void test_dropout(syn_context *c) {
   static const float rates[] = {1e-45f, 1e-9f, 0.5f, 0.99f, 0.99999f, 0.99999994f, 1.0f, 1e30f};
-  enum { N = 1 << 16 };
-  float *x = (float *)malloc(N * sizeof *x);
+  const int n = 1 << 16;
+  float *x = (float *)malloc((size_t)n * sizeof *x);
   syn_tape *t = syn_tape_new(c, 65536);
   size_t k;
   int i, isa;
   for (isa = 0; isa < syn_isa_count(); isa++)
     for (k = 0; k < SYN__COUNT(rates) && syn_isa_usable(isa); k++) {
       const syn__dropout d = syn__dropout_of(t, 3, rates[k]);
-      double kept = 0, sum = 0, wanted = N * (rates[k] < 1.0f ? 1.0 - (double)rates[k] : 0.0);
-      for (i = 0; i < N; i++) x[i] = 1.0f;
-      syn__isa_kernels(isa)->dropout(&d, 0, x, N);
-      for (i = 0; i < N; i++) kept += x[i] > 0.0f, sum += (double)x[i];
-      CHECK(fabs(kept - wanted) <= 4.0 * sqrt(wanted * (1.0 - wanted / N)) + 1.0,
-            "rate %.9g: %g of %d kept", (double)rates[k], kept, N);
-      CHECK(rates[k] < 0.9f ? fabs(sum / N - 1.0) < 0.05 : sum - sum == 0.0, "rate %.9g: mean %g",
-            (double)rates[k], sum / N);
+      double kept = 0, sum = 0, wanted = n * (rates[k] < 1.0f ? 1.0 - (double)rates[k] : 0.0);
+      for (i = 0; i < n; i++) x[i] = 1.0f;
+      syn__isa_kernels(isa)->dropout(&d, 0, x, (size_t)n);
+      for (i = 0; i < n; i++) kept += x[i] > 0.0f, sum += (double)x[i];
+      CHECK(fabs(kept - wanted) <= 4.0 * sqrt(wanted * (1.0 - wanted / n)) + 1.0,
+            "rate %.9g: %g of %d kept", (double)rates[k], kept, n);
+      CHECK(rates[k] < 0.9f ? fabs(sum / n - 1.0) < 0.05 : sum - sum == 0.0, "rate %.9g: mean %g",
+            (double)rates[k], sum / n);
     }
   syn_tape_free(t);
   free(x);
