@@ -131,10 +131,10 @@ score 'chrf, best reference' 100.00 'ab\n' 'xy\tab\n' $c
 
 # -- wer, per, exact, accuracy --
 w='--metric wer,per,exact,accuracy'
-# right: lines 1 and 4; edits 0 1 2 0 over the lengths 3 3 2 3 of the nearest: 3/11
-score 'alternatives' '27.27 27.27 50.00 50.00' 'K AE T\nD AO G Z\n\nF IH SH\n' \
+# accuracy is of labels, which have none; right: lines 1 and 4; edits 0 1 2 0 over the lengths 3 3 2 3 of the nearest: 3/11
+score 'alternatives' '27.27 27.27 50.00 0.00' 'K AE T\nD AO G Z\n\nF IH SH\n' \
   'K AE T|K AA T\nD AO G|D AA G Z S\nB IY\nF IY CH | F IH SH\n' $w --alternatives '|'
-score 'alternatives in columns' '0.00 0.00 100.00 100.00' 'A B\n' 'A C\tA B\n' $w
+score 'alternatives in columns' '0.00 0.00 100.00 0.00' 'A B\n' 'A C\tA B\n' $w
 score 'half an answer' '33.33 33.33 50.00 50.00' 'A B\nC\n' 'A B\nC|D\n' $w
 score 'wer, first of equally near' 50.00 'A\n' 'A B\tB\n' --metric wer
 # kitten, sitting: two replaced, one added, of seven
@@ -415,6 +415,20 @@ score 'constant references' 0.00 '1\n2\n' '3\n3\n' --metric pearson
 has 'constant references: said' 'syn: pearson: all references are the same, *' "$(cat notes)"
 score 'cider of a line' 0.00 'a b c d\n' 'a b c d\n' $d
 has 'cider of a line: said' 'syn: cider: of one line it is 0*' "$(cat notes)"
+score 'labels with a TAB' '100.00 100.00 100.00' 'pos\textra\nneg\n' 'pos\textra\nneg\n' --metric accuracy,f1,mcc
+score 'a label is not the first part of another' 50.00 'pos\nneg\n' 'pos\textra\nneg\n' --metric accuracy
+score 'an output with a TAB' 0.00 'a\tb\n' 'a\tb\n' --metric exact
+is 'an output with a TAB: said' \
+  'syn: 1 lines of h have a TAB: only references have alternatives, so it is a part of the output' "$(cat notes)"
+# options that no metric uses
+for option in '--tokenize zh' '--rouge-tokenize unicode' '--lowercase' '--alternatives |' '--sentences x' \
+  '--positive 1'; do
+  score "$option without effect" 0.00 '1\n' '1\n' --metric pearson $option
+  has "$option without effect: said" "syn: ${option%% *} has no effect: no metric of pearson uses it*" "$(cat notes)"
+done
+score 'options with effect' '100.00 100.00 100.00' '1\n' '1\n' --metric exact,f1,rougeLsum --lowercase \
+  --positive 1 --alternatives '|' --sentences x --rouge-tokenize unicode
+is 'options with effect: nothing is said' '' "$(cat notes)"
 score 'labels with | and blanks' '50.00 33.33 50.00' 'a|b\nNew  York\n' 'a\nNew York\n' --metric accuracy,f1,mcc
 
 # -- long lines: memory grows with the line, ties take no longer --
@@ -483,6 +497,18 @@ refused 'number out of range' 2 'syn: train --dropout wants a number 0..1, given
 refused 'no finite number' 2 'syn: train --lr wants *, given: nan' train -o m --lr nan
 refused 'no seed' 2 'syn: train --seed wants *, given: -1' train -o m --seed -1
 refused 'seed too large' 2 'syn: train --seed *' train -o m --seed 18446744073709551616
+
+refused 'lm has no alternatives' 2 'syn: train of lm reads plain text by --data, given: --alternatives' \
+  train --task lm --data h --alternatives '|' -o m
+# a variable of the shell that is not set
+for option in tokenizer src-tokenizer freeze alternatives encoder decoder preset isa; do
+  refused "--$option is empty" 2 "syn: train --$option wants *, given: nothing" train --data h -o m --$option=
+done
+refused '--metric is empty' 2 'syn: score --metric wants LIST, given: nothing' score --metric '' h h
+refused '--positive is empty' 2 'syn: score --positive wants CLASS, given: nothing' \
+  score --metric f1 --positive '' h h
+refused 'an empty name in --metric' 2 'syn: a name in the list of --metric is empty; all are bleu *' score --metric bleu, h h
+is '--sentences may be empty' 'rougeLsum 100.00' "$("$SYN" score --metric rougeLsum --sentences '' h h)"
 
 # -- help --
 has 'help lists options' '*--tokenize 13a|none|zh|char*(default 13a)*' "$("$SYN" help)"

@@ -411,12 +411,12 @@ static void windows_add(encoder *e, syn_data *d, syn_text text, const syn_tokeni
 
 /* Refuses options that name a second file, where the data are one plain text. */
 static void check_one_file(const arguments *a, const char *what) {
-  static const char *const names[] = {"src", "tgt", "valid-src", "valid-tgt"};
+  static const char *const names[] = {"src", "tgt", "alternatives", "valid-src", "valid-tgt"};
   size_t i;
   for (i = 0; i < COUNT(names); i++)
     if (opt_given(a, names[i]))
       fail(WRONG_USE, "%s of %s reads plain text by --data%s, given: --%s", a->command->name, what,
-           i < 2 ? "" : " and --valid", names[i]);
+           i < 3 ? "" : " and --valid", names[i]);
 }
 
 /* The tokenizer of a side: its own option, else --tokenizer, else the default of the task. */

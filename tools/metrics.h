@@ -441,17 +441,26 @@ static const metric_row *metric_find(syn_text name) {
     if (text_is(name, metric_rows[i].name)) return &metric_rows[i];
     nearest_try(&near, name, metric_rows[i].name);
   }
+  if (!name.size) fail(WRONG_USE, "a name in the list of --metric is empty; all are %s, of eval also %s",
+                       METRIC_NAMES, LOSS_NAMES);
   fail(WRONG_USE, "no metric %.*s; the nearest is %s, all are %s, of eval also %s",
        short_size(name), name.at, near.name, METRIC_NAMES, LOSS_NAMES);
   return NULL;
 }
 
+/* Metrics of labels and tags: their references have no alternatives. */
+#define LABEL_METRICS "accuracy|f1|mcc|entity_f1|entity_precision|entity_recall"
+
 /* The counts of all lines, k [n][METRIC_COUNTS], zeroed by the caller. */
 static void metric_counts(const metric_row *row, const corpus *c, double *k) {
+  metric_options one = *c->options;
+  corpus of = *c;
   size_t i;
-  if (row->lines) row->lines(c, row->variant, k);
+  if (in_choices(LABEL_METRICS, row->name)) one.alternatives = NULL;
+  of.options = &one;
+  if (row->lines) row->lines(&of, row->variant, k);
   else
-    for (i = 0; i < c->n; i++) row->line(c, i, row->variant, k + i * METRIC_COUNTS);
+    for (i = 0; i < of.n; i++) row->line(&of, i, row->variant, k + i * METRIC_COUNTS);
 }
 
 /* The value of one metric over n > 0 outputs and their references, in per cent. Says on stderr what
@@ -498,7 +507,7 @@ static void print_metric(const char *name, double value, size_t n, int json) {
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
   ALTERNATIVES_OPTION, \
-  {"sentences", 0, TEXT, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
+  {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
@@ -506,7 +515,8 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 
 #define ALTERNATIVES_OPTION \
   {"alternatives", 0, TEXT, "", "MARK", \
-   "separates alternatives of a target, as a TAB always does (labels and tags have none)"}
+   "separates alternatives of a target, as a TAB always does. Labels and tags have none: there, " \
+   "and for accuracy, f1 and mcc, a TAB is a part of the label"}
 
 static const option score_options[] = {
     {"metric", 0, TEXT, NULL, "LIST", "separated by commas: " METRIC_NAMES METRIC_NOTE},
@@ -530,17 +540,55 @@ static metric_options metric_options_of(const arguments *a) {
   return m;
 }
 
+/* Says which of METRIC_OPTIONS were given although no metric of the list uses them. */
+static void say_idle_options(const arguments *a, const char *list) {
+  static const char *const uses[][2] = {
+      {"tokenize", "bleu|cider|meteor-es"},
+      {"rouge-tokenize", "rouge1|rouge2|rougeL|rougeLsum"},
+      {"lowercase", "bleu|chrf|chrf++|wer|per|exact|accuracy|cider|f1|mcc"},
+      {"alternatives", "bleu|chrf|chrf++|ter|wer|per|exact|rouge1|rouge2|rougeL|rougeLsum|cider|"
+                       "meteor-es|ppl|nats|nats_char"},
+      {"sentences", "rougeLsum"},
+      {"positive", "f1"}};
+  size_t i;
+  for (i = 0; i < COUNT(uses); i++) {
+    syn_text rest = text_of(list), name, use, users;
+    int used = !opt_given(a, uses[i][0]);
+    while (!used && next_piece(&rest, ",", &name))
+      for (users = text_of(uses[i][1]); next_piece(&users, "|", &use);)
+        used = used || text_equal(use, name);
+    if (!used) fprintf(stderr, "syn: --%s has no effect: no metric of %s uses it\n", uses[i][0], list);
+  }
+}
+
+/* Says how many outputs have a TAB, where a metric of the list takes it for a separator in the
+   references. */
+static void say_output_tabs(const lines *hyp, syn_text list, const char *path) {
+  size_t i, count = 0;
+  int labels = 1;
+  syn_text name;
+  while (next_piece(&list, ",", &name))
+    labels = labels && in_choices(LABEL_METRICS "|pearson|spearman", metric_find(name)->name);
+  for (i = 0; i < hyp->count && !labels; i++)
+    count += hyp->at[i].size && memchr(hyp->at[i].at, '\t', hyp->at[i].size);
+  if (count)
+    fprintf(stderr, "syn: %lu lines of %s have a TAB: only references have alternatives, so it is "
+            "a part of the output\n", (unsigned long)count, path);
+}
+
 /* Checks the names of the metrics before it opens a file; reads both files before it prints. */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
   lines hyp, ref;
   while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
+  say_idle_options(a, list.at);
   hyp = read_lines(a->words[0]);
   ref = read_lines(a->words[1]);
   if (hyp.count != ref.count)
     fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", a->words[0],
          (unsigned long)hyp.count, a->words[1], (unsigned long)ref.count);
+  say_output_tabs(&hyp, list, a->words[0]);
   while (next_piece(&list, ",", &name)) {
     const char *known = metric_find(name)->name;
     double value = metric(known, hyp.at, ref.at, hyp.count, &m);

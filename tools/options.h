@@ -11,7 +11,8 @@ typedef enum option_kind {
   BIG,    /* 0 ... 2^64-1, for seeds */
   NUMBER, /* finite double */
   CHOICE, /* one of the words of `wants` */
-  TEXT,
+  TEXT, /* not empty: it may be a variable of the shell that is not set */
+  ANY,  /* a text that may be empty */
   READS, /* the name of a file that is read; "-": standard input */
   WRITES /* of a file that is written, or of a folder: no other option may name it, too */
 } option_kind;
@@ -127,7 +128,7 @@ MAYBE_UNUSED static int value_fits(const option *o, const char *value) {
   if (o->kind == INT) return parse_int(value, &i) && in_range(o->wants, (double)i);
   if (o->kind == NUMBER) return parse_number(value, &x) && fits_float(x) && in_range(o->wants, x);
   if (o->kind == BIG) return parse_big(value, &big);
-  if (o->kind >= READS) return *value != 0; /* it may be a variable of the shell that is not set */
+  if (o->kind >= TEXT && o->kind != ANY) return *value != 0;
   return o->kind != CHOICE || in_choices(o->wants, value);
 }
 
@@ -139,7 +140,7 @@ MAYBE_UNUSED static const char *value_name(const option *o) {
 
 MAYBE_UNUSED static void check_value(const command_row *c, const option *o, const char *value) {
   static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
-                                      "", "", ""};
+                                      "", "", "", ""};
   double x;
   if (value_fits(o, value)) return;
   if (o->kind == NUMBER && parse_number(value, &x) && !fits_float(x))

@@ -15,11 +15,11 @@
      chrf, chrf++     the alternative with the best value of the line
      ter              the fewest edits; the mean of the lengths
      wer              the alternative with the fewest edits, and its length
-     exact, accuracy  equal to any; f1, mcc: that one, else the first
+     exact            equal to any
      rouge, meteor-es the best alternative of the line
      cider            the mean over the alternatives
 
-   Entities, pearson and spearman have none. bleu, chrf and ter follow sacrebleu in this. */
+   accuracy, f1, mcc, entities, pearson and spearman have none: a TAB is a part of the label there. bleu, chrf and ter follow sacrebleu in this. */
 
 #define METRIC_COUNTS 24 /* the most that a line has */
 

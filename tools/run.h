@@ -802,6 +802,7 @@ static int run_eval(const arguments *a) {
     if (!is_loss_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
+  say_idle_options(a, list.at);
   eval_read(&e);
   while (next_piece(&list, ",", &name)) eval_metric(&e, name);
   eval_close(&e);

@@ -229,7 +229,7 @@ static const option compare_own[] = {
     {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
     {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, "as for eval"},
     {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", "as for eval"},
-    {"sentences", 0, TEXT, "<q>", "MARK", "as for eval"},
+    {"sentences", 0, ANY, "<q>", "MARK", "as for eval"},
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
     END_OF_OPTIONS};
 static option compare_options[COUNT(compare_own) + COUNT(train_options)];
@@ -277,11 +277,11 @@ static const option grad_options[] = {
 static const option trace_options[] = {
     {"model", 'm', READS, "", "FILE", "the model; without it, options describe the network"},
     {"output", 'o', WRITES, NULL, "FILE", "the page to write, HTML"},
-    {"input", 0, TEXT, "", "TEXT", "the text that the model reads"},
-    {"target", 0, TEXT, "", "TEXT",
+    {"input", 0, ANY, "", "TEXT", "the text that the model reads"},
+    {"target", 0, ANY, "", "TEXT",
      "what it is to answer, for loss and gradients; none: what it answers (seq2seq)"},
-    {"input2", 0, TEXT, "", "TEXT", "a second text beside the first"},
-    {"target2", 0, TEXT, "", "TEXT", "what it is to answer to that"},
+    {"input2", 0, ANY, "", "TEXT", "a second text beside the first"},
+    {"target2", 0, ANY, "", "TEXT", "what it is to answer to that"},
     {"compare", 0, READS, "", "FILE", "a second model beside the first"},
     {"document", 0, READS, "", "FILE",
      "what a program of yours wrote with syn_trace; may be repeated"},
