@@ -372,12 +372,12 @@ score 'entities, broken' '84.21 80.00 88.89' \
 score 'entities without types' '57.14 66.67 50.00' 'B I O I\nB I\n' 'B I O B\nS I\n' $e
 is 'entities without types: notes' '' "$(cat notes)"
 score 'entities of no scheme' '50.00 50.00 50.00' 'PER O O X\nX . I-LOC\n' 'PER PER O X\nX . B-LOC\n' $e
-has 'entities of no scheme: said' 'syn: entity_f1: 9 tags are neither O nor *' "$(head -n 1 notes)"
+has 'entities of no scheme: said' 'syn: entity_f1: 4 tags of the outputs are neither O nor *' "$(head -n 1 notes)"
 score 'no entity found' '0.00 0.00 0.00' 'O O\n' 'B-A O\n' $e
 score 'no entity there' '0.00 0.00 0.00' 'B-A O\n' 'O O\n' $e
 # the second line ends early: 1 of 1 and 2
 score 'entities, tags that lack' '66.67 100.00 50.00' 'B-A O\nO\n' 'B-A O\nO B-A\n' $e
-has 'entities, tags that lack: said' 'syn: entity_f1: 1 of 2 lines have not as many tags *' "$(head -n 1 notes)"
+has 'entities, tags that lack: said' 'syn: entity_f1: 1 of 2 lines have fewer or more tags *' "$(head -n 1 notes)"
 score 'entities, TABs are white space' '100.00 100.00 100.00' 'O\tB-A\n' 'O\tB-A\n' $e
 
 # -- rouge of other languages --
@@ -396,6 +396,18 @@ score 'rouge, marks and digits' 100.00 'e\314\201a \340\244\225\340\244\277 \331
 # -- what a value does not show --
 score 'no four words' 0.00 'a b c\n' 'a b c\n' $b
 is 'no four words: said' 'syn: bleu: no output has four words, so it is 0' "$(cat notes)"
+score 'no four words of Chinese' 0.00 '\344\270\255\345\233\275\n' '\344\270\255\n' --metric bleu
+is 'no four words of Chinese: said' 'syn: bleu: no output has four words, so it is 0: --tokenize zh or char splits texts that have no blanks' \
+  "$(cat notes)"
+score 'rouge, most letters do not count' 100.00 '\305\202\304\205ka\n' '\305\274\303\263\305\202ka\n' --metric rouge1
+has 'rouge, most letters do not count: said' \
+  'syn: rouge1: 60 % of the letters of the references do not count: a-z and 0-9 alone do; *' "$(cat notes)"
+score 'rouge, few letters do not count' 100.00 'caf\303\251\n' 'caf\303\251\n' --metric rouge1
+is 'rouge, few letters do not count: nothing is said' '' "$(cat notes)"
+score 'no entities' 0.00 'O O\n' 'O O\n' --metric entity_f1
+is 'no entities: said' 'syn: entity_f1: neither outputs nor references have an entity, so it is 0' "$(cat notes)"
+score 'tags of no scheme' 0.00 'X Y\n' 'O O\n' --metric entity_f1
+has 'tags of no scheme: of which file' 'syn: entity_f1: 2 tags of the outputs are neither O nor *' "$(head -n 1 notes)"
 score 'no words of the reference' '100.00 100.00' 'a\n' '\n' --metric wer,ter
 has 'no words of the reference: said' 'syn: wer: no reference has a word, *' "$(head -n 1 notes)"
 score 'a class nobody named' 0.00 'a\nb\n' 'b\nb\n' --metric f1 --positive d

@@ -573,6 +573,15 @@ is 'trace: a target' 0 "$("$SYN" trace -m m --input abc --target cba -o page2; c
   echo $(grep -c '"labels":null' page2))"
 "$SYN" trace -m m --input abc --input2 cba --compare h -o page 2>err
 is 'trace: two inputs and two models' '0 4' "$? $(grep -c '"tokens":{"source":\[' page)"
+printf 'red cat\tchat rouge\n' >young.tsv
+"$SYN" train --d-model 8 --heads 1 --steps 1 --max-len 20 --tokenizer char --encoder 'pos->syn_att' \
+  --decoder 'pos->syn_att->mh_dot_att' --data young.tsv -o young 2>/dev/null
+"$SYN" trace -m young --input 'red zzz' -o page 2>err
+is 'trace: an answer without an end' "0 1 syn: the model's answer to --input has no end within its max_len 20: \
+its first tokens are shown" "$? $(grep -c '"tokens":{"source":\[' page) $(head -n 1 err)"
+has 'trace: unknown tokens' 'syn: warning: --input: 3 of 7 source tokens are unknown (43 %)*' "$(tail -n 1 err)"
+refused 'trace: a source that is too long' 1 "syn: --input does not fit the model's max_len 20: red*" \
+  trace -m young --input 'red cat red cat red cat' -o page
 "$SYN" trace -m l --input 'some text' -o page
 is 'trace of lm' '0 1' "$? $(grep -c '"tokens":{"source":null,"target":\[.*"labels":\[' page)"
 "$SYN" trace -m k --input 'a b' -o page

@@ -178,7 +178,7 @@ static int is_span_tag(syn_text tag) {
 }
 
 /* The counts of a line: equal entities, those of the output, those of the reference; whether the
-   numbers of tags differ; tags of no scheme. `at`: places of all lines before. A line ends in O. */
+   numbers of tags differ; tags of no scheme in both. `at`: places of all lines before. A line ends in O. */
 static size_t span_line(span_reader s[2], const corpus *c, size_t i, size_t at, double *k) {
   units tags[2];
   size_t end, j, begin[2];
@@ -192,7 +192,7 @@ static size_t span_line(span_reader s[2], const corpus *c, size_t i, size_t at, 
   for (j = 0; j <= end; j++) {
     for (side = 0; side < 2; side++) {
       tag = j < tags[side].count ? units_slice(&tags[side], j, 1) : text_of("O");
-      k[4] += !is_span_tag(tag);
+      k[4 + side] += !is_span_tag(tag);
       ended[side] = span_read(&s[side], tag, at + j, &type[side], &begin[side]);
       k[1 + side] += ended[side];
     }
@@ -327,12 +327,38 @@ static double metric_correlation(const double *k, const unsigned *times, const c
 
 /* -- notes: what a value does not show -- */
 
-/* A note gets the counts of all lines and their sums, and prints at most one line on stderr. */
+/* A note gets the counts of all lines and their sums, and prints what is needed on stderr. */
+
+/* Whether an output has a character of three bytes or more, as scripts without blanks have. */
+static int has_high_characters(const corpus *c) {
+  size_t i, j;
+  for (i = 0; i < c->n; i++)
+    for (j = 0; j < c->hyp[i].size; j++)
+      if ((unsigned char)c->hyp[i].at[j] >= 0xE0) return 1;
+  return 0;
+}
+
+/* The share of the letters of the references that are not among a-z and 0-9, in any case. */
+static double letters_not_counted(const corpus *c) {
+  double all = 0.0, other = 0.0;
+  uint32_t code;
+  size_t i, j;
+  for (i = 0; i < c->n; i++)
+    for (j = 0; j < c->ref[i].size;) {
+      j += decode(c->ref[i], j, &code);
+      all += is_letter(code);
+      other += code >= 128 && is_letter(code);
+    }
+  return all > 0.0 ? other / all : 0.0;
+}
 
 static void note_bleu(const char *name, const double *k, const double *sum, const corpus *c) {
+  int blanks = c->options->words == split_13a || c->options->words == split_words;
   UNUSED(k);
-  UNUSED(c);
-  if (sum[7] <= 0.0) fprintf(stderr, "syn: %s: no output has four words, so it is 0\n", name);
+  if (sum[7] <= 0.0)
+    fprintf(stderr, "syn: %s: no output has four words, so it is 0%s\n", name,
+            blanks && has_high_characters(c)
+                ? ": --tokenize zh or char splits texts that have no blanks" : "");
 }
 static void note_edits(const char *name, const double *k, const double *sum, const corpus *c) {
   UNUSED(k);
@@ -341,11 +367,16 @@ static void note_edits(const char *name, const double *k, const double *sum, con
     fprintf(stderr, "syn: %s: no reference has a word, so it is 0 without edits, else 100\n", name);
 }
 static void note_rouge(const char *name, const double *k, const double *sum, const corpus *c) {
+  int ascii = c->options->letters != split_letters;
   const char *why = ": a-z and 0-9 alone do; --rouge-tokenize unicode counts all letters";
+  double share = ascii ? letters_not_counted(c) : 0.0;
   UNUSED(k);
   if (sum[1] > 0.0)
     fprintf(stderr, "syn: %s: in %.0f of %lu references no letter counts%s\n", name, sum[1],
-            (unsigned long)c->n, c->options->letters == split_letters ? "" : why);
+            (unsigned long)c->n, ascii ? why : "");
+  else if (share > 0.5)
+    fprintf(stderr, "syn: %s: %.0f %% of the letters of the references do not count%s\n", name,
+            100.0 * share, why);
 }
 static void note_cider(const char *name, const double *k, const double *sum, const corpus *c) {
   UNUSED(k);
@@ -362,13 +393,17 @@ static void note_f1(const char *name, const double *k, const double *sum, const 
   else if (sum[NOT_BINARY] <= 0.0) fprintf(stderr, "syn: %s: no label is 1, so it is 0\n", name);
 }
 static void note_spans(const char *name, const double *k, const double *sum, const corpus *c) {
+  int side;
   UNUSED(k);
+  for (side = 0; side < 2; side++)
+    if (sum[4 + side] > 0.0)
+      fprintf(stderr, "syn: %s: %.0f tags of the %s are neither O nor B, I, E or S with a dash and a "
+              "type\n", name, sum[4 + side], side ? "references" : "outputs");
   if (sum[3] > 0.0)
-    fprintf(stderr, "syn: %s: %.0f of %lu lines have not as many tags as their reference: "
-            "tags that lack are O\n", name, sum[3], (unsigned long)c->n);
-  if (sum[4] > 0.0)
-    fprintf(stderr, "syn: %s: %.0f tags are neither O nor B, I, E or S with a dash and a type\n",
-            name, sum[4]);
+    fprintf(stderr, "syn: %s: %.0f of %lu lines have fewer or more tags than their reference: "
+            "a missing tag counts as O\n", name, sum[3], (unsigned long)c->n);
+  if (sum[1] + sum[2] <= 0.0)
+    fprintf(stderr, "syn: %s: neither outputs nor references have an entity, so it is 0\n", name);
 }
 /* A side of which all lines are alike correlates with nothing. */
 static void note_constant(const char *name, const double *k, const double *sum, const corpus *c) {

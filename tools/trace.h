@@ -12,6 +12,8 @@ typedef struct tracer {
   task of;
   buffer page;
   int documents, shown, cut; /* documents; sentences so far; lines that did not fit */
+  int own;                   /* the target is what the model answers, which may be without its end */
+  encoder read[2];           /* the counts of tokens that --model read, by side */
 } tracer;
 
 static void put_format(buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -242,8 +244,26 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
 /* The longest side of the rows, in tokens. */
 static int rows_longest(const trace_rows *r) { return larger(r->row[0].count, r->row[1].count); }
 
-/* Shows pair i with each model. A line that is too long is counted and left out; of lm its
-   beginning is shown. */
+/* Adds the counts of the rows to those of all lines. */
+static void trace_count(tracer *t, const trace_rows *r) {
+  int side;
+  for (side = 0; side < 2; side++) {
+    t->read[side].tokens += r->row[side].e.tokens;
+    t->read[side].unknown += r->row[side].e.unknown;
+  }
+}
+
+/* Says how many tokens of the texts are unknown to the model. */
+static void trace_unknown(const tracer *t) {
+  const char *data = opt_text(t->a, "data");
+  const char *path = opt_given(t->a, "input") ? "--input" : *data ? data : "--src";
+  say_unknown(&t->read[0], path, t->of == SEQ2SEQ ? "source " : "", UNKNOWN_TO_MODEL);
+  say_unknown(&t->read[1], t->own ? "the answer" : path, t->of == SEQ2SEQ ? "target " : "",
+              UNKNOWN_TO_MODEL);
+}
+
+/* Shows pair i with each model. A line that is too long is counted and left out; of lm, and of what
+   the model answers, the beginning is shown. */
 static void trace_line(tracer *t, const pairs *p, size_t i, const char *title) {
   trace_rows rows;
   buffer name = {NULL, 0, 0};
@@ -253,7 +273,9 @@ static void trace_line(tracer *t, const pairs *p, size_t i, const char *title) {
     most = syn_model_config(t->m[k])->max_len;
     trace_encode(t, t->m[k], p, i, &rows);
     if (rows_longest(&rows) > most && !k) t->cut++;
-    if (!rows_longest(&rows) || (rows_longest(&rows) > most && t->of != LM)) break;
+    if (!rows_longest(&rows)) break;
+    if (rows.row[0].count > most || (rows_longest(&rows) > most && t->of != LM && !t->own)) break;
+    if (!k) trace_count(t, &rows);
     if (rows.row[1].count > most) rows.row[1].count = rows.row[2].count = most;
     name.size = 0;
     put_format(&name, "%s", title);
@@ -309,6 +331,18 @@ static void trace_file(tracer *t) {
   pairs_free(&pair);
 }
 
+/* Refuses a source with more tokens than the model takes. */
+static void trace_fits(const tracer *t, const char *input, syn_text source) {
+  int most = syn_model_config(t->m[0])->max_len, count;
+  encoder e;
+  memset(&e, 0, sizeof e);
+  count = encode_task(&e, t->of, syn_model_tokenizer(t->m[0], SYN_SRC), source);
+  free(e.ids);
+  if (count + (t->of != TAG) > most)
+    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.*s", input, most,
+         short_size(source), source.at);
+}
+
 /* What the model answers to the source; the caller frees it. */
 static char *trace_answer(tracer *t, syn_text source) {
   syn_decoder *d = syn_decoder_new(&t->c, t->m[0], NULL);
@@ -338,17 +372,23 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   p.count = 1;
   p.names[1] = target;
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
+    trace_fits(t, input, source);
     answer = trace_answer(t, source);
     wanted = text_of(answer);
+    t->own = 1;
   }
   if (t->of >= CLASSIFY && !opt_given(t->a, target)) wanted.at = NULL;
   if (t->of == LM) wanted = source;
   p.side[0] = &source;
   p.side[1] = &wanted;
   trace_line(t, &p, 0, source.at);
-  if (t->cut && t->of != LM)
+  if (t->cut && t->own)
+    fprintf(stderr, "syn: the model's answer to --%s has no end within its max_len %d: its first "
+            "tokens are shown\n", input, most);
+  else if (t->cut && t->of != LM)
     fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.*s", input, most,
          short_size(source), source.at);
+  if (t->own) t->cut = t->own = 0;
   free(answer);
 }
 
@@ -449,6 +489,7 @@ static void trace_page_of(tracer *t) {
     trace_input(t, "input", "target");
     trace_input(t, "input2", "target2");
     trace_file(t);
+    trace_unknown(t);
     if (!t->documents) trace_model(t);
   }
   put_format(&t->page, "]}</script>\n<script>\n");
