@@ -1044,7 +1044,7 @@ static int run_peers(const arguments *a) {
 
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", 0, TEXT, "", "ISA", "kernels to use; none: the fastest of this machine"}, \
+  {"isa", 0, TEXT, "", "ISA", "kernels to use; not given: the fastest of this machine"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a measurement"}
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
@@ -1056,7 +1056,7 @@ static const option train_options[] = {
     {"steps", 0, INT, "0", "0..100000", "measured steps; 0: 20, base 7"},
     {"warmup", 0, INT, "3", "0..100000", "steps before the measured ones"},
     {"drop", 0, NUMBER, "-1", "-1..0.99", "rate of dropout; below 0: 0.1, language models 0"},
-    {"optimizer", 0, TEXT, "", "NAME", "none: adam, language models adamw"},
+    {"optimizer", 0, TEXT, "", "NAME", "not given: adam, language models adamw"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 

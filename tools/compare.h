@@ -575,7 +575,8 @@ static arguments test_arguments(const comparison *k, const one_run *r, word_list
   for (o = eval_options; o->name; o++) {
     if (strcmp(o->name, "model") == 0) word_option(l, o, r->path[F_MODEL]);
     for (i = 0; i < COUNT(same); i++)
-      if (strcmp(o->name, same[i]) == 0) word_option(l, o, opt_text(k->a, same[i]));
+      if (strcmp(o->name, same[i]) == 0 && opt_given(k->a, same[i]))
+        word_option(l, o, opt_text(k->a, same[i]));
     for (i = 0; i < COUNT(to); i++)
       if (strcmp(o->name, to[i]) == 0 && opt_given(k->a, from[i]))
         word_option(l, o, opt_text(k->a, from[i]));

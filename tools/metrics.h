@@ -465,7 +465,7 @@ static const metric_row metric_rows[] = {
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
-  "right; cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms; " \
+  "right, whatever white space is between their words; cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
 /* The row of a metric; exits when there is none. */
@@ -543,7 +543,7 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
-  {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
+  {"positive", 0, TEXT, "", "CLASS", "class of f1; not given: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}

@@ -21,7 +21,7 @@ typedef struct option {
   const char *name; /* without the dashes; null ends the table */
   char letter;      /* of the short form, or 0 */
   option_kind kind;
-  const char *preset; /* the default as text; "": none; null: required */
+  const char *preset; /* the default as text; "": none, and help says nothing of it; null: required */
   const char *wants;  /* INT, NUMBER: "lowest..highest", either may be left out; CHOICE: "a|b" */
   const char *help;
 } option;
@@ -295,7 +295,8 @@ MAYBE_UNUSED static void print_option(const option *o) {
   printf("%*s  %s", width < 26 ? 26 - width : 0, "", o->help);
   if (range && *o->wants) printf("; %s", o->wants);
   if (!o->preset) printf(" (must be given)\n");
-  else printf(" (default %s)\n", *o->preset ? o->preset : "none");
+  else if (*o->preset) printf(" (default %s)\n", o->preset);
+  else printf("\n");
 }
 
 MAYBE_UNUSED static void print_command(const command_row *c) {

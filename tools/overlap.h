@@ -19,7 +19,8 @@
      rouge, meteor-es the best alternative of the line
      cider            the mean over the alternatives
 
-   accuracy, f1, mcc, entities, pearson and spearman have none: a TAB is a part of the label there. bleu, chrf and ter follow sacrebleu in this. */
+   accuracy, f1, mcc, entities, pearson and spearman have none: a TAB is a part of the label there.
+   bleu, chrf and ter follow sacrebleu in this. */
 
 #define METRIC_COUNTS 24 /* the most that a line has */
 

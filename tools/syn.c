@@ -50,20 +50,20 @@
 #include "quantize.h"
 
 /* Only an option that every run needs is required by its table. What depends on other options
-   (--data, or --src and --tgt) has the default "none", and the command checks it. Where 0 means
+   (--data, or --src and --tgt) has no default, and the command checks it. Where 0 means
    automatic or no limit, the help says so. */
 
 /* Options that several commands share. */
 #define MODEL_FILE {"model", 'm', READS, NULL, "FILE", "the model"}
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", 0, TEXT, "", "ISA", "kernels to use: scalar, avx2 ...; none: the fastest of this machine"}
+  {"isa", 0, TEXT, "", "ISA", "kernels to use: scalar, avx2 ...; not given: the fastest of this machine"}
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
   {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "what the network is for"}, \
-  {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; none: " PLAIN_CHAIN}, \
-  {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: " SOURCE_CHAIN \
+  {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; not given: " PLAIN_CHAIN}, \
+  {"decoder", 0, TEXT, "", "TEXT", "layers that write; not given: " SOURCE_CHAIN \
    ", lm: as the encoder"}, \
   {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in the texts of layers; may be repeated"}, \
   {"tie", 0, CHOICE, "auto", "auto|none|out|all", \
@@ -97,7 +97,7 @@ static const option train_options[] = {
      "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
-     "target lines (labels, tags); a TAB is followed by another accepted target"},
+     "target lines; a TAB is followed by another accepted target, but labels and tags have one"},
     {"valid", 0, READS, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, READS, "", "FILE", "as --src"},
     {"valid-tgt", 0, READS, "", "FILE", "as --tgt"},
@@ -111,28 +111,31 @@ static const option train_options[] = {
      "starts from its weights, where they fit; its network and tokenizers are the defaults"},
     {"init-other-task", 0, FLAG, "off", "", "--init may be a model of another task"},
     {"output", 'o', WRITES, NULL, "FILE",
-     "the model to write; also where the loss rose, but then the status is 1"},
-    {"dropout", 0, NUMBER, "0.1", "0..1", "rate"},
-    {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others"},
-    {"tokenizer", 0, TEXT, "", "char|byte|space|bpe:SIZE",
-     "of both sides; none: bpe:4000, tag: space. space: words, between runs of white space"},
-    {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; none: --tokenizer"},
+     "the model to write. Where the loss rose it is written, too, and the exit status is 1"},
+    {"dropout", 0, NUMBER, "0.1", "0..1", "rate, below 1"},
+    {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others, below 1"},
+    {"tokenizer", 0, TEXT, "", "char|byte|space|line|bpe:SIZE",
+     "of both sides; not given: bpe:4000, tag: space. space: words, between runs of white space; "
+     "line: each line is one token"},
+    {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; not given: --tokenizer"},
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER",
-     "of the target; none: --tokenizer; classify: a label is one class"},
-    {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
+     "of the target; not given: --tokenizer; classify: a label is one class"},
+    {"lowercase", 0, FLAG, "off", "",
+     "sources in lower case; lm, --span-corruption: the text. The metrics have a --lowercase of their "
+     "own, see eval"},
     {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
     {"nfc", 0, FLAG, "off", "",
      "composes letters and their marks on both sides (Unicode's NFC): a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
-    {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 without steps, epochs and minutes"},
+    {"epochs", 0, NUMBER, "0", "0..", "ends after this many passes over the data; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
-     "likewise, from the program's start, compare: from that of each run; without the others train "
-     "chooses all that is not given"},
+     "ends after this time since the program began (compare: since each run began). Without --steps "
+     "and --epochs, train chooses all that is not given"},
     {"optimizer", 0, CHOICE, "muon", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0", "0..",
-     "times the learning rate; none: adamw 0.01, muon 0.1, adafactor and sgd 0"},
+     "times the learning rate; not given: adamw 0.01, muon 0.1, adafactor and sgd 0"},
     {"freeze", 0, TEXT, "", "NAMES",
      "tensors that are not trained; * matches any part of a name, | separates names"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, muon 0.01, sgd 0.1, the factor 1 of noam, "
@@ -166,7 +169,8 @@ static const option run_options[] = {
     MODEL_FILE,
     DECODE_OPTIONS,
     {"nbest", 0, INT, "1", "1..1024",
-     "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
+     "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read. "
+     "Outputs without an end come last, whatever their score"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
     {"top-p", 0, NUMBER, "1", "0..1",
@@ -174,7 +178,7 @@ static const option run_options[] = {
     {"unknown", 0, FLAG, "off", "", "outputs may hold the unknown token, as U+FFFD"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
-    {"json", 0, FLAG, "off", "", "one JSON object a line"},
+    {"json", 0, FLAG, "off", "", "one JSON object a line; with --temperature its score is 0"},
     END_OF_OPTIONS};
 
 static const option eval_options[] = {
@@ -184,7 +188,7 @@ static const option eval_options[] = {
     {"tgt", 0, READS, "", "FILE", "target lines"},
     {"metric", 0, TEXT, "", "LIST",
      "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
-     "; none: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
+     "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
     MACHINE_OPTIONS,
@@ -207,7 +211,7 @@ static const option compare_own[] = {
     {"test", 0, READS, "", "FILE", "as --data, to measure the models"},
     {"test-src", 0, READS, "", "FILE", "as --src"},
     {"test-tgt", 0, READS, "", "FILE", "as --tgt"},
-    {"metric", 0, TEXT, "", "LIST", "as for eval; none: bleu, lm: nats, classify and tag: accuracy"},
+    {"metric", 0, TEXT, "", "LIST", "as for eval; not given: bleu, lm: nats, classify and tag: accuracy"},
     {"samples", 0, INT, "1000", "0..1000000",
      "of the paired bootstrap of each row against the first: sentences and seeds drawn with "
      "replacement (Koehn 2004; two-sided); 0: no test"},
@@ -279,7 +283,7 @@ static const option trace_options[] = {
     {"output", 'o', WRITES, NULL, "FILE", "the page to write, HTML"},
     {"input", 0, ANY, "", "TEXT", "the text that the model reads"},
     {"target", 0, ANY, "", "TEXT",
-     "what it is to answer, for loss and gradients; none: what it answers (seq2seq)"},
+     "what it is to answer, for loss and gradients; not given: what it answers (seq2seq)"},
     {"input2", 0, ANY, "", "TEXT", "a second text beside the first"},
     {"target2", 0, ANY, "", "TEXT", "what it is to answer to that"},
     {"compare", 0, READS, "", "FILE", "a second model beside the first"},
@@ -313,7 +317,7 @@ static const option quantize_options[] = {
 static const option embed_options[] = {
     {"model", 'm', READS, NULL, "FILE", "the model"},
     {"output", 'o', WRITES, NULL, "FILE", "the C header that is written"},
-    {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
+    {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; not given: from the name of the file"},
     {"type", 0, CHOICE, "auto", "auto|i8|i4",
      "of weights; i4: half the bytes, a scale for each 32; auto: i4 where the file has 4 bits"},
     {"layout", 0, CHOICE, "smlad", "smlad|mve|rows|file",
@@ -330,7 +334,9 @@ static const option embed_options[] = {
 
 static const command_row commands[] = {
     {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
-    {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
+    {"run", "[FILE]", 0, 1, run_options, run_run,
+     "one output line per input line; a line end within an output is written as a blank, with --json "
+     "as \\n"},
     {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
     {"compare", "", 0, 0, compare_options, run_compare,
@@ -370,7 +376,8 @@ static int print_help(const char *name) {
   printf("syn %s, the command-line tool of synthesizer.h\n\n", SYN_VERSION);
   for (i = 0; i < COUNT(commands); i++)
     printf("  syn %-9s %s\n", commands[i].name, commands[i].help);
-  printf("\nA value follows its option, --name value or --name=value; the last one given holds.\n"
+  printf("\nA value follows its option, --name value or --name=value; the last one given holds: of\n"
+         "--data a --data b only b is read.\n"
          "Exit status: 0 success, 1 a failed job, 2 wrong use.\n"
          "Messages, and results on a terminal, show control characters as \\x1b or \\u202e.\n");
   for (i = 0; i < COUNT(commands); i++) {
