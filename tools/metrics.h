@@ -178,7 +178,8 @@ static int is_span_tag(syn_text tag) {
 }
 
 /* The counts of a line: equal entities, those of the output, those of the reference; whether the
-   numbers of tags differ; tags of no scheme in both. `at`: places of all lines before. A line ends in O. */
+   numbers of tags differ; tags of no scheme in both. `at`: places of all lines before. A line
+   ends in O. */
 static size_t span_line(span_reader s[2], const corpus *c, size_t i, size_t at, double *k) {
   units tags[2];
   size_t end, j, begin[2];
@@ -397,8 +398,8 @@ static void note_spans(const char *name, const double *k, const double *sum, con
   UNUSED(k);
   for (side = 0; side < 2; side++)
     if (sum[4 + side] > 0.0)
-      fprintf(stderr, "syn: %s: %.0f tags of the %s are neither O nor B, I, E or S with a dash and a "
-              "type\n", name, sum[4 + side], side ? "references" : "outputs");
+      fprintf(stderr, "syn: %s: %.0f tags of the %s are neither O nor B, I, E or S with a dash and "
+              "a type\n", name, sum[4 + side], side ? "references" : "outputs");
   if (sum[3] > 0.0)
     fprintf(stderr, "syn: %s: %.0f of %lu lines have fewer or more tags than their reference: "
             "a missing tag counts as O\n", name, sum[3], (unsigned long)c->n);
@@ -465,7 +466,8 @@ static const metric_row metric_rows[] = {
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
-  "right, whatever white space is between their words; cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms; " \
+  "right, whatever white space is between their words; cider: CIDEr-D; " \
+  "meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
 /* The row of a metric; exits when there is none. */
@@ -476,8 +478,9 @@ static const metric_row *metric_find(syn_text name) {
     if (text_is(name, metric_rows[i].name)) return &metric_rows[i];
     nearest_try(&near, name, metric_rows[i].name);
   }
-  if (!name.size) fail(WRONG_USE, "a name in the list of --metric is empty; all are %s, of eval also %s",
-                       METRIC_NAMES, LOSS_NAMES);
+  if (!name.size)
+    fail(WRONG_USE, "a name in the list of --metric is empty; all are %s, of eval also %s",
+         METRIC_NAMES, LOSS_NAMES);
   fail(WRONG_USE, "no metric %.*s; the nearest is %s, all are %s, of eval also %s",
        short_size(name), name.at, near.name, METRIC_NAMES, LOSS_NAMES);
   return NULL;
@@ -543,7 +546,8 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
-  {"positive", 0, TEXT, "", "CLASS", "class of f1; not given: 1 of labels 0 and 1, else mean of all"}, \
+  {"positive", 0, TEXT, "", "CLASS", \
+   "class of f1; not given: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
@@ -592,7 +596,8 @@ static void say_idle_options(const arguments *a, const char *list) {
     while (!used && next_piece(&rest, ",", &name))
       for (users = text_of(uses[i][1]); next_piece(&users, "|", &use);)
         used = used || text_equal(use, name);
-    if (!used) fprintf(stderr, "syn: --%s has no effect: no metric of %s uses it\n", uses[i][0], list);
+    if (!used)
+      fprintf(stderr, "syn: --%s has no effect: no metric of %s uses it\n", uses[i][0], list);
   }
 }
 

@@ -21,7 +21,7 @@ typedef struct option {
   const char *name; /* without the dashes; null ends the table */
   char letter;      /* of the short form, or 0 */
   option_kind kind;
-  const char *preset; /* the default as text; "": none, and help says nothing of it; null: required */
+  const char *preset; /* the default as text; "": none; null: required */
   const char *wants;  /* INT, NUMBER: "lowest..highest", either may be left out; CHOICE: "a|b" */
   const char *help;
 } option;

@@ -57,7 +57,8 @@
 #define MODEL_FILE {"model", 'm', READS, NULL, "FILE", "the model"}
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", 0, TEXT, "", "ISA", "kernels to use: scalar, avx2 ...; not given: the fastest of this machine"}
+  {"isa", 0, TEXT, "", "ISA", \
+   "kernels to use: scalar, avx2 ...; not given: the fastest of this machine"}
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
@@ -113,7 +114,8 @@ static const option train_options[] = {
     {"output", 'o', WRITES, NULL, "FILE",
      "the model to write. Where the loss rose it is written, too, and the exit status is 1"},
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate, below 1"},
-    {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others, below 1"},
+    {"label-smoothing", 0, NUMBER, "0.1", "0..1",
+     "share of the target spread over all others, below 1"},
     {"tokenizer", 0, TEXT, "", "char|byte|space|line|bpe:SIZE",
      "of both sides; not given: bpe:4000, tag: space. space: words, between runs of white space; "
      "line: each line is one token"},
@@ -121,18 +123,19 @@ static const option train_options[] = {
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER",
      "of the target; not given: --tokenizer; classify: a label is one class"},
     {"lowercase", 0, FLAG, "off", "",
-     "sources in lower case; lm, --span-corruption: the text. The metrics have a --lowercase of their "
-     "own, see eval"},
+     "sources in lower case; lm, --span-corruption: the text. The metrics have a --lowercase of "
+     "their own, see eval"},
     {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
     {"nfc", 0, FLAG, "off", "",
      "composes letters and their marks on both sides (Unicode's NFC): a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
-    {"epochs", 0, NUMBER, "0", "0..", "ends after this many passes over the data; 10 without steps, epochs and minutes"},
+    {"epochs", 0, NUMBER, "0", "0..",
+     "ends after this many passes over the data; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
-     "ends after this time since the program began (compare: since each run began). Without --steps "
-     "and --epochs, train chooses all that is not given"},
+     "ends after this time since the program began (compare: since each run began). Without "
+     "--steps and --epochs, train chooses all that is not given"},
     {"optimizer", 0, CHOICE, "muon", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0", "0..",
      "times the learning rate; not given: adamw 0.01, muon 0.1, adafactor and sgd 0"},
@@ -211,7 +214,8 @@ static const option compare_own[] = {
     {"test", 0, READS, "", "FILE", "as --data, to measure the models"},
     {"test-src", 0, READS, "", "FILE", "as --src"},
     {"test-tgt", 0, READS, "", "FILE", "as --tgt"},
-    {"metric", 0, TEXT, "", "LIST", "as for eval; not given: bleu, lm: nats, classify and tag: accuracy"},
+    {"metric", 0, TEXT, "", "LIST",
+     "as for eval; not given: bleu, lm: nats, classify and tag: accuracy"},
     {"samples", 0, INT, "1000", "0..1000000",
      "of the paired bootstrap of each row against the first: sentences and seeds drawn with "
      "replacement (Koehn 2004; two-sided); 0: no test"},
@@ -335,8 +339,8 @@ static const option embed_options[] = {
 static const command_row commands[] = {
     {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
     {"run", "[FILE]", 0, 1, run_options, run_run,
-     "one output line per input line; a line end within an output is written as a blank, with --json "
-     "as \\n"},
+     "one output line per input line; a line end within an output is written as a blank, with "
+     "--json as \\n"},
     {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
     {"compare", "", 0, 0, compare_options, run_compare,
@@ -376,8 +380,8 @@ static int print_help(const char *name) {
   printf("syn %s, the command-line tool of synthesizer.h\n\n", SYN_VERSION);
   for (i = 0; i < COUNT(commands); i++)
     printf("  syn %-9s %s\n", commands[i].name, commands[i].help);
-  printf("\nA value follows its option, --name value or --name=value; the last one given holds: of\n"
-         "--data a --data b only b is read.\n"
+  printf("\nA value follows its option, --name value or --name=value; the last one given "
+         "holds:\nof --data a --data b only b is read.\n"
          "Exit status: 0 success, 1 a failed job, 2 wrong use.\n"
          "Messages, and results on a terminal, show control characters as \\x1b or \\u202e.\n");
   for (i = 0; i < COUNT(commands); i++) {

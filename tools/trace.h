@@ -12,7 +12,7 @@ typedef struct tracer {
   task of;
   buffer page;
   int documents, shown, cut; /* documents; sentences so far; lines that did not fit */
-  int own;                   /* the target is what the model answers, which may be without its end */
+  int own;                   /* the target is what the model answers; it may have no end */
   encoder read[2];           /* the counts of tokens that --model read, by side */
 } tracer;
 
