@@ -257,6 +257,14 @@ says 'labels that are new' \
 has 'labels that are new: accuracy counts them as wrong' "accuracy $(cut -f 2 labels.tsv | "$SYN" run -m lf.class | awk '{ right += NR == 1 && $0 == "ab" } END { printf "%.2f", right * 25 }')*nats *" "$(cat out)"
 is 'the loss is of the others' "$(share lf.class --data lf.tsv --metric nats --json | sed 's/.*"n"/"n"/')" \
   "$(share lf.class --data labels.tsv --metric nats --json | sed 's/.*"n":1/"n":3/')"
+printf 'a  b\tgood\na b\tbad\na\tab\na \tcd\n' >blanks.tsv
+printf 'a b\tgood\na  b\tbad\na \tab\na\tcd\n' >changed.tsv
+"$SYN" train --task classify --data blanks.tsv --tokenizer char --encoder 'pos->res(syn_att(V))' --d-model 16 \
+  --heads 2 --steps 80 --warmup 1 --batch 300 --max-len 10 --dropout 0 -o blanks 2>err
+"$SYN" eval -m blanks --data blanks.tsv --metric accuracy,f1 >out 2>err
+is 'classes that differ in blanks only are right as they are' 'accuracy 100.00 f1 100.00' "$(echo $(cat out))"
+"$SYN" eval -m blanks --data changed.tsv --metric accuracy,f1 >out 2>err
+is 'classes that differ in blanks only are wrong when exchanged' 'accuracy 0.00 f1 0.00' "$(echo $(cat out))"
 printf 'red cat\t= never\n' >newtag.tsv
 says 'tags that are new' '*newtag.tsv: 1 of 2 labels are not in the training*: never (1)' eval -m tag --data newtag.tsv \
   --metric accuracy,nats,f1

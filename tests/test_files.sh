@@ -71,6 +71,16 @@ cp data.tsv in/e
 is 'standard output is the input: status' 2 $?
 is 'standard output is the input' 'syn: run reads in/e, and standard output goes there' "$(cat err)"
 same 'standard output is the input' in/e kept.tsv
+for word in '' -; do
+  (ulimit -f 2000; "$SYN" run -m m $word <in/e >>in/e 2>err)
+  is "standard output is standard input, '$word': status" 2 $?
+  has "standard output is standard input, '$word'" 'syn: run reads *, and standard output goes *' "$(cat err)"
+  same "standard output is standard input, '$word'" in/e kept.tsv
+done
+"$SYN" train --data - $net -o in/e <in/e 2>err
+is 'data of standard input as output: status' 2 $?
+has 'data of standard input as output' 'syn: train --output and --data name the same file: in/e, -' "$(cat err)"
+same 'data of standard input as output' in/e kept.tsv
 "$SYN" presets t5 >t5 2>err
 is 'the words of presets are no files' 0 $?
 same 'no data were overwritten' data.tsv kept.tsv

@@ -199,7 +199,7 @@ MAYBE_UNUSED static void check_written(const arguments *a, const char *written, 
     const option *o = a->given[i].of;
     const char *other = a->given[i].value;
     if (o->kind < READS || !*path || !*other || strcmp(o->name, written) == 0) continue;
-    if ((o->kind != READS || strcmp(other, "-") != 0) && same_file(path, other))
+    if (o->kind == READS && strcmp(other, "-") == 0 ? is_stream(0, path) : same_file(path, other))
       fail(WRONG_USE, "%s --%s and --%s name the same file: %s%s%s", a->command->name, written,
            o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
   }
@@ -211,7 +211,7 @@ MAYBE_UNUSED static void check_files(const arguments *a) {
   for (i = 0; i < a->given_count + words; i++) {
     const given_option *g = i < a->given_count ? &a->given[i] : NULL;
     const char *path = g ? g->value : a->words[i - a->given_count];
-    if ((!g || g->of->kind == READS) && strcmp(path, "-") != 0 && is_stdout(path))
+    if ((!g || g->of->kind == READS) && is_stream(1, path))
       fail(WRONG_USE, "%s reads %s, and standard output goes there", a->command->name, path);
   }
   for (o = a->command->options; o->name; o++)

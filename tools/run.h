@@ -480,6 +480,8 @@ static int run_run(const arguments *a) {
   int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
   line_reader in;
   memset(&in, 0, sizeof in);
+  if (!from_file && is_stream(1, "-"))
+    fail(WRONG_USE, "run reads standard input, and standard output goes to the same file");
   in.path = from_file ? a->words[0] : "stdin";
   in.f = from_file ? open_file(in.path, "rb") : stdin;
   if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
@@ -518,6 +520,7 @@ typedef struct evaluation {
   syn_text *hyp;            /* [p.count] outputs; null until a metric needs them */
   syn_text *tags[2];        /* tag: [n_tags] outputs and references, tag by tag */
   size_t n_tags;
+  char *blanks; /* classify: what `tags` of labels with odd blanks point into */
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
@@ -709,12 +712,49 @@ static void eval_tags(evaluation *e) {
   free(ids.ids);
 }
 
+/* A label that metrics would read without some of its blanks is written to `out` with its blanks as
+   codes, for it is another class; the others stay. Returns the end of what is written. */
+static char *eval_label(syn_text label, syn_text *shown, char *out) {
+  char *begin = out;
+  int odd = 0, after_blank = 1;
+  size_t i, size;
+  for (i = 0; i < label.size; i += size) {
+    uint32_t code;
+    size = decode(label, i, &code);
+    odd |= is_space(code) && (after_blank || code != ' ' || i + size == label.size);
+    after_blank = is_space(code);
+    if (after_blank) out += sprintf(out, "\\u%04lx", (unsigned long)code);
+    else memcpy(out, label.at + i, size), out += size;
+  }
+  *shown = label;
+  if (!odd) return begin;
+  shown->at = begin;
+  shown->size = (size_t)(out - begin);
+  return out;
+}
+
+/* The classes line by line, those that differ in blanks only as different texts. */
+static void eval_classes(evaluation *e) {
+  size_t i, room = 1;
+  char *out;
+  int k;
+  e->n_tags = e->p.count;
+  for (i = 0; i < e->n_tags; i++) room += 6 * (e->hyp[i].size + e->p.side[1][i].size);
+  out = e->blanks = (char *)take(room, 1);
+  for (k = 0; k < 2; k++) {
+    e->tags[k] = (syn_text *)take(e->n_tags, sizeof(syn_text));
+    for (i = 0; i < e->n_tags; i++)
+      out = eval_label(k ? e->p.side[1][i] : e->hyp[i], &e->tags[k][i], out);
+  }
+}
+
 static void eval_output(evaluation *e, const char *name) {
-  int of_tags = e->of == TAG && in_choices("accuracy|f1|mcc", name);
+  int of_tags = e->of >= CLASSIFY && in_choices("accuracy|f1|mcc", name);
   const syn_text *hyp, *ref;
-  size_t n = of_tags ? e->n_tags : e->p.count;
+  size_t n;
   if (!e->hyp) eval_decode(e);
-  if (of_tags && !e->tags[0]) eval_tags(e);
+  if (of_tags && !e->tags[0]) e->of == TAG ? eval_tags(e) : eval_classes(e);
+  n = of_tags ? e->n_tags : e->p.count;
   hyp = of_tags ? e->tags[0] : e->hyp;
   ref = of_tags ? e->tags[1] : e->p.side[1];
   print_metric(name, metric(name, hyp, ref, n, &e->options), n, opt_flag(e->a, "json"));
@@ -789,6 +829,7 @@ static void eval_close(evaluation *e) {
   free(e->hyp);
   free(e->tags[0]);
   free(e->tags[1]);
+  free(e->blanks);
   pairs_free(&e->p);
   syn_model_free(e->m);
 }

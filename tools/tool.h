@@ -213,15 +213,16 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   return same;
 }
 
-/* Whether standard output goes to this file, which a command that reads it would then make longer
-   and longer. */
-MAYBE_UNUSED static int is_stdout(const char *path) {
+/* Whether a stream, 0 (input) or 1 (output), is this file; "-" is standard input. A command that
+   reads what standard output goes to would make it longer and longer. */
+MAYBE_UNUSED static int is_stream(int stream, const char *path) {
   struct stat x, y;
-  return fstat(1, &x) == 0 && stat(path, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+  int found = strcmp(path, "-") == 0 ? fstat(0, &y) : stat(path, &y);
+  return found == 0 && fstat(stream, &x) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
          x.st_ino == y.st_ino;
 }
 #elif defined(_WIN32)
-MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
+MAYBE_UNUSED static int is_stream(int stream, const char *path) { return stream < 0 || !path; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
   if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
@@ -229,7 +230,7 @@ MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   return CompareStringOrdinal(p, -1, q, -1, 1) == 2; /* upper and lower case alike; 2: equal */
 }
 #else
-MAYBE_UNUSED static int is_stdout(const char *path) { return path == NULL; }
+MAYBE_UNUSED static int is_stream(int stream, const char *path) { return stream < 0 || !path; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) { return strcmp(a, b) == 0; }
 #endif
 
