@@ -341,7 +341,7 @@ static const char *train_remedy(const training *r, int k) {
 }
 
 /* Says how many tokens of a file are unknown; `in` and `out` encoded its sides; out may be null. */
-static void train_say_unknown(training *r, int valid, const char *const path[2], const encoder *in,
+static void train_say_unknown(training *r, int valid, const char *const *path, const encoder *in,
                               const encoder *out) {
   double unknown = in->unknown + (out ? out->unknown : 0.0);
   double tokens = in->tokens + (out ? out->tokens : 0.0);
