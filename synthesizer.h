@@ -25888,7 +25888,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
 /* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
    than the weights. Returns what each tensor belongs to: a parameter's number + 1, 0: none. The
    caller frees it; null (recorded): failed. */
-static int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
+SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
   const syn_entry *entries = (const syn_entry *)f->entries.items;
   size_t n = f->entries.count, i;
   int *owner = (int *)syn__alloc(c, n ? n : 1, sizeof *owner), k, ok = owner != NULL;

@@ -6,7 +6,7 @@
 #define SYN_SCORES(X) X(v) X(r)
 #define SOURCE 20
 #define TARGET 20
-#define HEAP (108 * 1024)
+#define HEAP (110 * 1024)
 #include "demo_float.h"
 
 int main(void) { return demo_main(letters_float_model.bytes, sizeof letters_float_model.bytes); }
