@@ -277,7 +277,8 @@ says 'lines held back that are trained on' '*syn: 1 of the 1 lines held back of 
   train $net $c --data twice.tsv --hold-back 0.1 -o n
 says '--valid of training lines' '*syn: every line of lf.tsv is in the training data, too*' train $net $c --data lf.tsv \
   --valid lf.tsv -o n
-silent '--valid of other lines' 'in the training data' train $net $c --data lf.tsv --valid new.tsv -o n
+printf 'x y\ty x\n' >other.tsv
+silent '--valid of other lines' 'in the training data' train $net $c --data lf.tsv --valid other.tsv -o n
 says 'nothing is held back' '*syn: --hold-back 1e-20 holds nothing of lf.tsv back: there is no validation*' train $net $c \
   --data lf.tsv --hold-back 1e-20 -o n
 printf x >letter
@@ -298,6 +299,21 @@ for row in run:top-p run:temperature run:alpha train:lr train:dropout train:clip
   done
 done
 refused 'an empty file name' 2 'syn: train --valid wants FILE, given: nothing' train $net $c --data lf.tsv --valid '' -o n
+
+# -- shares of letters, lower case of references, lines that both parts have --
+printf 'e\314\243\314\202 o\314\233\314\211\tx\ny\tz\n' >marks.tsv
+says 'a letter of two marks counts once' '*marks.tsv: 80 % of the letters are decomposed*' train $net $c --data marks.tsv -o k
+printf 'x\314\202 \311\233\314\201\n' >alone
+silent 'run: marks without a composed form' decomposed run -m k alone
+printf 'e\314\201\n' >alone
+says 'run: a mark with one' '*are decomposed*' run -m k alone
+printf 'ab\tXY\ncd\tZW\n' >upper.tsv
+train $c --data upper.tsv --lowercase-targets --steps 150 --d-model 32 --dropout 0 -o lower 2>err >log
+says 'lower case of the references' '*lower writes lower case: the references are compared in lower case' eval -m lower --data upper.tsv --metric exact
+is 'and equal' 'exact 100.00' "$(cat out)"
+printf 'a\tb\nb\tc\nc\td\n' >most.tsv
+printf 'a\tb\nb\tc\nq\tr\n' >both.tsv
+says 'lines of --valid that are trained on' '*2 of the 3 lines of both.tsv are in the training data, too*' train $net $c --data most.tsv --valid both.tsv -o k
 
 # -- random files: one line out for each line in, whatever they hold and whatever the options --
 train --data lf.tsv $one --tokenizer byte -o p.byte 2>err >log

@@ -1753,6 +1753,16 @@ static void compare_rows(comparison *k) {
   free(axes);
 }
 
+/* Whether the targets of any row are in lower case. */
+static int lowers_targets(const arguments *a) {
+  static const char name[] = "lowercase-targets=";
+  const char *vary;
+  int i, lower = opt_flag(a, "lowercase-targets");
+  for (i = 0; (vary = opt_each(a, "vary", i)) != NULL; i++)
+    lower = lower || strncmp(vary, name, sizeof name - 1) == 0;
+  return lower;
+}
+
 /* Checks the metrics, and the options of the test. */
 static void compare_metrics(comparison *k) {
   static const char *const names[] = {"test", "test-src", "test-tgt"};
@@ -1771,7 +1781,7 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
-  k->options.lowercase = opt_flag(k->a, "lowercase-targets");
+  k->options.lowercase = lowers_targets(k->a); /* in all rows, or they are not comparable */
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");

@@ -163,7 +163,8 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
             (unsigned long)s->returns);
   if (s->apart && !composed)
     fprintf(stderr, "syn: %s: %s of the letters are decomposed: train --nfc composes them\n", path,
-            percent(share, (double)s->apart, (double)s->letters));
+            percent(share, (double)(s->apart < s->letters ? s->apart : s->letters),
+                    (double)s->letters)); /* a letter may have several marks */
 }
 
 /* What helps against unknown tokens of that tokenizer, while training. */
@@ -202,23 +203,28 @@ static size_t compose(buffer *text) {
   return after < before ? (size_t)(before - after) : 0;
 }
 
-/* Reads a text for training or eval, and says what is unusual in it. Accents that have no composed
-   form count as letters that are composed. */
+/* Adds a text to the scan. Accents that have no composed form count as letters that are composed. */
+static void scan_composable(text_scan *s, syn_text text) {
+  size_t apart = s->apart;
+  buffer other = {NULL, 0, 0};
+  scan_text(s, text);
+  if (s->apart == apart) return;
+  put(&other, text.at, text.size);
+  s->apart = apart + compose(&other);
+  free(other.at);
+}
+
+/* Reads a text for training or eval, and says what is unusual in it. */
 static buffer read_data(const char *path, int how) {
-  buffer text = read_text(path), other = {NULL, 0, 0};
+  buffer text = read_text(path);
   size_t line = 1, i;
   text_scan s;
   memset(&s, 0, sizeof s);
   for (i = 0; i < text.size && text.at[i]; i++) line += text.at[i] == '\n';
   if (i < text.size)
     fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
-  if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
+  if (!(how & QUIET)) scan_composable(&s, buffer_text(&text));
   if (how & COMPOSE) compose(&text);
-  else if (s.apart) {
-    put(&other, text.at, text.size);
-    s.apart = compose(&other);
-    free(other.at);
-  }
   say_scan(&s, path, text.size, how & COMPOSE);
   return text;
 }

@@ -419,7 +419,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
   syn_text text;
   size_t n = 0, i;
   while (n < most && !r->stopped && read_line(in, &text)) {
-    scan_text(&r->scan, text);
+    scan_composable(&r->scan, text);
     r->bytes += text.size;
     r->stopped = !job_fill(r, &jobs[n], line + n + 1, text);
     n += !r->stopped;
@@ -807,6 +807,8 @@ static void eval_open(evaluation *e, const arguments *a) {
   if (!syn_model_tokenizer(e->m, SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
   e->how = tokenizers_compose(e->m) ? COMPOSE : 0; /* so that outputs can equal the references */
+  if (e->of == SEQ2SEQ && syn_tokenizer_flags(syn_model_tokenizer(e->m, SYN_TGT)) & SYN_LOWERCASE)
+    e->options.lowercase = 1; /* likewise */
 }
 
 /* Reads the data, but not those of lm, which eval_loss reads. */
@@ -845,6 +847,9 @@ static int run_eval(const arguments *a) {
            (int)name.size, name.at);
   say_idle_options(a, list.at);
   eval_read(&e);
+  if (e.options.lowercase && !opt_flag(a, "lowercase"))
+    fprintf(stderr, "syn: %s writes lower case: the references are compared in lower case\n",
+            opt_text(a, "model"));
   while (next_piece(&list, ",", &name)) eval_metric(&e, name);
   eval_close(&e);
   return 0;
