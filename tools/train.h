@@ -434,7 +434,7 @@ static text_row *rows_of(const pairs *p, size_t *count) {
 }
 
 /* Says how many rows of validation are also trained on: of those held back any, of a file given for
-   it from 1 % on. */
+   it where they are half of it or more: short texts may well meet by chance. */
 static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
   size_t n, m, i, shared = 0;
   text_row *trained = rows_of(p, &n), *row = rows_of(v, &m);
@@ -445,7 +445,7 @@ static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
   if (shared && own_valid && shared == m)
     fprintf(stderr, "syn: every line of %s is in the training data, too: validation cannot show "
             "what is learned by heart\n", v->names[0]);
-  else if (own_valid && 100 * shared >= m && shared)
+  else if (own_valid && 2 * shared >= m && shared)
     fprintf(stderr, "syn: %lu of the %lu lines of %s are in the training data, too\n",
             (unsigned long)shared, (unsigned long)m, v->names[0]);
   if (shared && !own_valid)
