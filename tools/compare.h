@@ -424,6 +424,7 @@ typedef struct one_run {
   char *init; /* the model it starts from, or "" */
   char *path[F_COUNT];
   int running, told, done, failed; /* told: to stop; done: its results are read */
+  int phase;  /* that its process is in: PHASE_... */
   long process;
   double parameters, updates, seconds, rate;
 } one_run;
@@ -1112,29 +1113,27 @@ static void run_ended(comparison *k, one_run *r, int phase, int status) {
 /* Starts runs in their order while there is room, and waits for them. */
 static void run_all(comparison *k) {
   size_t n = k->rows * k->seeds, next = 0;
-  int jobs = opt_int(k->a, "jobs"), threads = opt_int(k->a, "threads"), busy = 0, status, *phase;
-  phase = (int *)take(n, sizeof *phase);
+  int jobs = opt_int(k->a, "jobs"), threads = opt_int(k->a, "threads"), busy = 0, status;
   if (!jobs) jobs = larger(1, count_cores() / threads);
   while (busy || (next < n && !stopped_by)) {
     one_run *r;
     while (next < n && k->run[next].done) next++;
     if (busy < jobs && next < n && !stopped_by) {
-      phase[next] = run_phase(k, &k->run[next]);
-      run_start(k, &k->run[next], phase[next]);
-      next++;
+      r = &k->run[next++];
+      r->phase = run_phase(k, r);
+      run_start(k, r, r->phase);
       busy++;
       continue;
     }
     if (!busy) break;
     r = run_wait(k, &status);
-    run_ended(k, r, phase[r - k->run], status);
+    run_ended(k, r, r->phase, status);
     busy--;
     if (r->done || r->failed || stopped_by) continue;
-    phase[r - k->run] = PHASE_TEST;
-    run_start(k, r, PHASE_TEST);
+    r->phase = PHASE_TEST;
+    run_start(k, r, r->phase);
     busy++;
   }
-  free(phase);
 }
 
 /* ==============================================================================================
