@@ -22241,10 +22241,14 @@ static void syn__reader_compose(syn__reader *r) {
   for (i = 0; i < r->count; i++) r->ready[i] &= SYN__INVALID_BYTE | ((1u << SYN__CLASS) - 1);
 }
 
-static int syn__reader_waits(const syn__reader *r) { return r->next < r->count || r->mark; }
-#else
-static int syn__reader_waits(const syn__reader *r) { return r->mark != 0; }
 #endif
+
+static int syn__reader_waits(const syn__reader *r) {
+#ifndef SYN_SMALL
+  if (r->next < r->count) return 1;
+#endif
+  return r->mark != 0;
+}
 
 /* 1: there is another character, for which the caller may call syn__reader_next. */
 static int syn__reader_more(const syn__reader *r) {
@@ -23997,7 +24001,7 @@ int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
                                   : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
   r.lower = t.lower;
   while (syn__reader_more(&r)) {
-    more = syn__small_word(&t, &r, tokens + n, capacity - n - end);
+    more = syn__small_word(&t, &r, tokens ? tokens + n : NULL, capacity - n - end);
     if (more < 0) return SYN_SMALL_E_VALUE;
     n += more;
   }

@@ -393,8 +393,12 @@ static void test_plan(void) {
   k.heads = 16;
   k.tgt_vocab = 500000;
   k.decoder = "pos -> repeat(100, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm";
+  if (sizeof(size_t) == 4) { /* its bytes have no number there */
+    CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) && strstr(c.message, "2147483647 bytes"), "%s", c.message);
+    return;
+  }
   CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK, "%s", c.message);
-  CHECK(plan.weights > (size_t)20 << 30 && h.most < (size_t)64 << 20, "%lu MiB of weights, %lu MiB to plan them",
+  CHECK(plan.weights > (size_t)10 << 31 && h.most < (size_t)64 << 20, "%lu MiB of weights, %lu MiB to plan them",
         (unsigned long)(plan.weights >> 20), (unsigned long)(h.most >> 20));
   CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
 }
