@@ -198,11 +198,11 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, and their
-   training. Since then: decoders choose SYN_UNKNOWN only where it is asked for; "space" splits at
-   runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold the characters
-   of its texts spells them in bytes, or is refused; syn_init_report has a fourth argument; a file is
-   saved through a new file of a random name; a callback that calls back into its object gets an
-   error. */
+   training. Since then: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
+   splits at runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold
+   the characters of its texts spells them in bytes, or is refused; syn_init_report has a fourth
+   argument; a file is saved through a new file of a random name; a callback that calls back into
+   its object gets an error. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
