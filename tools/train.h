@@ -434,7 +434,7 @@ static text_row *rows_of(const pairs *p, size_t *count) {
 }
 
 /* Says how many rows of validation are also trained on: of those held back any, of a file given for
-   it where they are half of it or more: short texts may well meet by chance. */
+   it where they are half of it or more: short texts may well be in both. */
 static void train_say_shared(const pairs *p, const pairs *v, int own_valid) {
   size_t n, m, i, shared = 0;
   text_row *trained = rows_of(p, &n), *row = rows_of(v, &m);
