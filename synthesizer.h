@@ -8637,7 +8637,7 @@ typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where;   /* pointer to set; null while only sizes are asked */
-  size_t gap, most;
+  size_t most;     /* largest gap of its subtree */
   struct syn__item *child[2];
   struct syn__item *next, *before; /* before it is placed, next: of the same `from` */
   struct syn__item *ends;          /* the next of the same `to` */
@@ -8698,21 +8698,25 @@ static syn__item **syn__item_link(syn__item_tree *t, size_t at, syn__item_path *
   }
   return link;
 }
+/* The free room between a buffer in use and the one before it. */
+static size_t syn__item_gap(const syn__item *item) {
+  return item->at - (item->before ? item->before->at + item->before->size : 0);
+}
 /* After a change at the end of a path: the largest gap of each subtree along it. */
 static void syn__item_refresh(const syn__item_path *path) {
   int i, k;
   for (i = path->depth - 1; i >= 0; i--) {
     syn__item *n = path->node[i];
-    n->most = n->gap;
+    n->most = syn__item_gap(n);
     for (k = 0; k < 2; k++)
       if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
   }
 }
-static void syn__item_set_gap(syn__item_tree *t, syn__item *item, size_t gap) {
+/* After its gap has changed. */
+static void syn__item_changed(syn__item_tree *t, syn__item *item) {
   syn__item_path path;
   syn__item_link(t, item->at, &path);
   path.node[path.depth++] = item;
-  item->gap = gap;
   syn__item_refresh(&path);
 }
 /* The first buffer in memory with a gap of `size` before it; null: there is none. A node may stand
@@ -8720,7 +8724,7 @@ static void syn__item_set_gap(syn__item_tree *t, syn__item *item, size_t gap) {
 static syn__item *syn__item_fit(syn__item *n, size_t size) {
   syn__item *best = NULL;
   while (n && n->most >= size) {
-    if (n->gap >= size && (!best || n->at < best->at)) best = n;
+    if (syn__item_gap(n) >= size && (!best || n->at < best->at)) best = n;
     n = n->child[!(n->child[0] && n->child[0]->most >= size)];
   }
   return best;
@@ -8730,14 +8734,14 @@ static int syn__item_put(syn__item_tree *t, syn__item *item) {
   syn__item *behind = syn__item_fit(t->root, item->size);
   syn__item_path path;
   if (!behind) return 0;
-  item->at = behind->at - behind->gap;
-  item->gap = item->most = 0;
+  item->at = behind->at - syn__item_gap(behind);
+  item->most = 0;
   item->child[0] = item->child[1] = NULL;
   item->before = behind->before;
   item->next = behind;
   behind->before = item;
   if (item->before) item->before->next = item;
-  syn__item_set_gap(t, behind, behind->gap - item->size);
+  syn__item_changed(t, behind);
   *syn__item_link(t, item->at, &path) = item;
   return 1;
 }
@@ -8759,7 +8763,7 @@ static void syn__item_remove(syn__item_tree *t, syn__item *item) {
   syn__item_refresh(&path);
   if (item->before) item->before->next = item->next;
   item->next->before = item->before;
-  syn__item_set_gap(t, item->next, item->next->gap + item->gap + item->size);
+  syn__item_changed(t, item->next);
 }
 
 /* lists [2, times]: the items by `from`, in their order, and by `to`. Items without size are left
@@ -8790,7 +8794,7 @@ static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size
   syn__item_tree t = {&end, 0};
   size_t sum = syn__place_lists(items, count, lists, times), i, peak = 0;
   memset(&end, 0, sizeof end);
-  end.at = end.gap = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
+  end.at = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
   while (end.at >> t.bits) t.bits++;
   for (i = 0; i < times; i++) {
     for (item = lists[i]; item; item = next) {
