@@ -291,7 +291,7 @@ TAIL = ("norm", "rms_norm", "dropout", "id")  # what may follow a repeat whose c
 
 
 class Net:
-    """The network of a drawn text; parameters are made when they are first asked for."""
+    """The network of a drawn text; parameters are made when they are first used."""
 
     def __init__(self, draw):
         self.draw, self.rng = draw, draw.rng
@@ -452,9 +452,9 @@ class Net:
         n, cell = l.args.get("n", self.d) // 2, l.args.get("cell", "lstm")
         ends = s.valid.sum(axis=1).astype(int)[:, None]
         t = np.arange(x.v.shape[1])[None]
-        turned = (np.arange(len(ends))[:, None], np.where(t < ends, ends - 1 - t, t))
-        back = self.recurrent(pick(x, turned), path + ".bwd", n, cell)
-        return join([self.recurrent(x, path + ".fwd", n, cell), pick(back, turned)], -1)
+        reversed_rows = (np.arange(len(ends))[:, None], np.where(t < ends, ends - 1 - t, t))
+        back = self.recurrent(pick(x, reversed_rows), path + ".bwd", n, cell)
+        return join([self.recurrent(x, path + ".fwd", n, cell), pick(back, reversed_rows)], -1)
 
     # layers of chains
 

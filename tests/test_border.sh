@@ -155,7 +155,7 @@ says 'run: unknown tokens' '*warning: in: 1 of 4 tokens are unknown (25 %): the 
 has 'run --json: a field' '{"line":1,"rank":1,*,"unknown":1,"text":*' "$("$SYN" run -m lf --json in 2>err)"
 silent 'nothing is said of a good file' . eval -m lf --data lf.tsv --metric ppl,exact
 
-# -- lower case: of sources; of targets when asked for --
+# -- lower case: of sources; of targets with --lowercase-targets --
 printf 'AB c\tVOLT 5\n' >case.tsv
 train --data case.tsv $c --lowercase -o n 2>err >log
 is '--lowercase keeps targets' '0  8 10' "$? $(cat err) $(vocab n)"

@@ -1525,7 +1525,7 @@ static void large_greedy(const char *isa, int kind) {
   if (kind == 3) w->x[900] = 1e20f;
   if (kind == 4) bias->x[9] = NAN;
   if (kind == 5) bias->x[0] = bias->x[1] = bias->x[2] = 1000.0f; /* never chosen */
-  if (kind == 7) bias->x[1] = 12.0f; /* chosen where it is asked for */
+  if (kind == 7) bias->x[1] = 12.0f; /* chosen where config.unknown is 1 */
   if (kind == 6) { /* the first of a block, another just below it, all others far below */
     memcpy(w->x + 700 * 64, w->x + 640 * 64, 64 * sizeof(float));
     bias->x[640] = 50.0f, bias->x[700] = 49.999f;

@@ -38,13 +38,13 @@ for o in 'temperature nan' 'temperature 1e60' 'temperature 1e-60' 'top-p nan' 't
   has "$o" "2 syn: run --$1 wants a number *, given: $2" "$? $(cat err)"
 done
 
-# -- the unknown token: never written unless it is asked for; U+FFFD stands for it --
+# -- the unknown token: written only with --unknown; U+FFFD stands for it --
 tr a '\377' <data.tsv >bad.tsv # bytes that are no character
 "$SYN" train --data bad.tsv $small --lowercase -o u 2>log
 for how in '--beam 1' '--beam 4' '--temperature 2'; do
   is "unknown, $how" 0 "$("$SYN" run -m u $how lines 2>err | grep -c "$(printf '\357\277\275')")"
 done
-is 'unknown, asked for' yes \
+is 'unknown, with --unknown' yes \
   "$("$SYN" run -m u --temperature 2 --unknown lines 2>err | grep -q "$(printf '\357\277\275')" && echo yes || echo no)"
 
 # -- --init with other tokens: rows go by their texts, and what has none is counted --

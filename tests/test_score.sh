@@ -61,7 +61,7 @@ score 'bleu, an empty alternative' 100.00 'a b c d\n' '\ta b c d\n' $b
 score 'bleu, only empty alternatives' 0.00 'a b c d\n' '\t\n' $b
 score 'bleu, | is text' 100.00 'a | b c\n' 'a | b c\n' $b
 score 'bleu, half of a text with |' 13.53 'a b c d\n' 'a b c d | e f g h i j k\n' $b
-score 'bleu, | asked for' 100.00 'a b c d\n' 'x y z | a b c d | e\n' $b --alternatives '|'
+score 'bleu, | as the mark of alternatives' 100.00 'a b c d\n' 'x y z | a b c d | e\n' $b --alternatives '|'
 score 'bleu, a longer mark' 100.00 'a b c d\n' 'x y z /// a b c d\n' $b --alternatives ///
 score 'bleu, TAB beside a mark' 100.00 'a b c d\n' 'x y z\ta b c d /// e\n' $b --alternatives ///
 # published: README of sacrebleu (BLEU 48.53, chrF2 59.73) and its tests (49.1919566 without tokenizer)

@@ -897,7 +897,7 @@ static void test_ties(syn_context *c, const syn_model *m) {
 }
 
 /* A model whose most probable token is SYN_UNKNOWN: it writes what the decoder writes, and that
-   token only where it is asked for; greedy, beam search, sampling; also next to temperature 0. */
+   token only where config.unknown is 1; greedy, beam search, sampling; also next to temperature 0. */
 static void test_unknown(syn_context *c, const syn_model *m) {
   int src[LENGTH], tgt[LENGTH], out[LENGTH], count = row_of(5, src, tgt) + 1, n, i, k, size_out;
   const syn_param *b = syn_model_find(m, "out.b");
