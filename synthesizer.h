@@ -3788,7 +3788,8 @@ static int syn__sigma_ends(syn_text text, size_t begin, size_t end) {
   return kind != 1;
 }
 
-/* White space as Python's str.isspace has it. */
+/* White space as Python's str.isspace and str.split have it: the no-break space U+00A0, common in
+   French, separates words. */
 static int syn__is_space(uint32_t ch) {
   if (ch < 0x1680) return ch == ' ' || ch - 9 < 5 || ch - 0x1C < 4 || ch == 0x85 || ch == 0xA0;
   return ch - 0x2000 < 11 || ch == 0x1680 || ch == 0x2028 || ch == 0x2029 || ch == 0x202F ||

@@ -1263,9 +1263,9 @@ class Draw:
         else:
             fixed = {"shared": ["D"], "shared_V": ["D", "V"]}.get(option, [kind] if kind else [])
             more = self.one([0, 0, 0, 1, 1, 2]) + (option == "mix")
-            rest = [k for k in KINDS if k not in fixed]
-            self.rng.shuffle(rest)
-            kinds = fixed + rest[:max(more, 1 - len(fixed)) + (option == "mix")]
+            remaining = [k for k in KINDS if k not in fixed]
+            self.rng.shuffle(remaining)
+            kinds = fixed + remaining[:max(more, 1 - len(fixed)) + (option == "mix")]
         self.rng.shuffle(kinds)
         a = {"kinds": kinds}
         self.feature(*("syn_att " + k for k in kinds))
@@ -1418,11 +1418,11 @@ class Draw:
         if layer.name == "syn_att" and given and self.chance(0.7):
             places = max(places, 1)
         parts = [self.value_text(a[k], wild) for k in names[:places]]
-        rest = [k for k in a if k not in names[:places]]
+        remaining = [k for k in a if k not in names[:places]]
         self.feature(*["place of an argument"] * (places > 0))
-        self.rng.shuffle(rest)
+        self.rng.shuffle(remaining)
         equals = " = " if wild else "="
-        parts += [k + equals + self.value_text(a[k], wild) for k in rest]
+        parts += [k + equals + self.value_text(a[k], wild) for k in remaining]
         parts += [self.text(chain, wild) for chain in layer.chains]
         if not parts:
             return layer.name + ("()" if wild and self.chance(0.2) else "")

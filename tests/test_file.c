@@ -918,7 +918,7 @@ static void test_changing(void) {
   syn_model *m;
   unsigned char head[3][1400]; /* more than the header */
   size_t n = 0;
-  int way, load;
+  int variant, load;
   long at;
   context_on(&c, &h, 0);
   memset(&k, 0, sizeof k);
@@ -931,20 +931,20 @@ static void test_changing(void) {
   CHECK(m != NULL, "%s", c.message);
   memset(head, ' ', sizeof head);
   for (load = 0; load < 2; load++)
-    for (way = 0; way < 3; way++)
+    for (variant = 0; variant < 3; variant++)
       for (at = 1; at < 60; at++) {
-        changing w = {0, at, path, NULL, head[way], sizeof head[way]};
+        changing w = {0, at, path, NULL, head[variant], sizeof head[variant]};
         syn_options o;
         syn_context own;
         FILE *f;
         memset(&o, 0, sizeof o);
         if (syn_model_save(&c, m, path)) break;
         f = fopen(path, "rb");
-        n = f ? fread(head[way], 1, 8, f) : 0;
-        if (way == 0 && f) n += fread(head[0] + 8, 1, sizeof head[0] - 8, f);
+        n = f ? fread(head[variant], 1, 8, f) : 0;
+        if (variant == 0 && f) n += fread(head[0] + 8, 1, sizeof head[0] - 8, f);
         if (f) fclose(f);
         CHECK(n >= 8, "%s is not there", path);
-        if (way != 1) head[way][1] = (unsigned char)(head[way][1] + 1); /* 256 bytes more */
+        if (variant != 1) head[variant][1] = (unsigned char)(head[variant][1] + 1); /* 256 bytes more */
         o.alloc = changing_alloc;
         o.release = changing_release;
         o.user = &w;

@@ -721,8 +721,8 @@ static char *eval_label(syn_text label, syn_text *shown, char *out) {
   for (i = 0; i < label.size; i += size) {
     uint32_t code;
     size = decode(label, i, &code);
-    odd |= is_space(code) && (after_blank || code != ' ' || i + size == label.size);
-    after_blank = is_space(code);
+    odd |= syn__is_space(code) && (after_blank || code != ' ' || i + size == label.size);
+    after_blank = syn__is_space(code);
     if (after_blank) out += sprintf(out, "\\u%04lx", (unsigned long)code);
     else memcpy(out, label.at + i, size), out += size;
   }

@@ -261,21 +261,13 @@ MAYBE_UNUSED static size_t decode(syn_text t, size_t i, uint32_t *code) {
   return size;
 }
 
-/* White space as in Python's str.split, with which the published scores were computed: the no-break
-   space U+00A0, common in French, separates words. */
-MAYBE_UNUSED static int is_space(uint32_t c) {
-  return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
-
 /* A text without characters but white space. */
 MAYBE_UNUSED static int is_blank(syn_text t) {
   uint32_t code;
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    if (!is_space(code)) return 0;
+    if (!syn__is_space(code)) return 0;
   }
   return 1;
 }
@@ -406,7 +398,7 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
   size_t i, size, begin = 0;
   for (i = 0; i <= t.size; i += size) {
     size = i < t.size ? decode(t, i, &code) : 1;
-    if (i < t.size && !is_space(code)) continue;
+    if (i < t.size && !syn__is_space(code)) continue;
     if (i > begin) unit_put_word(u, t.at + begin, i - begin);
     begin = i + size;
   }
@@ -416,10 +408,10 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
 MAYBE_UNUSED static int next_word(syn_text *rest, syn_text *word) {
   uint32_t code;
   size_t i = 0, size = 0, begin;
-  while (i < rest->size && (size = decode(*rest, i, &code), is_space(code))) i += size;
+  while (i < rest->size && (size = decode(*rest, i, &code), syn__is_space(code))) i += size;
   for (begin = i; i < rest->size; i += size) {
     size = decode(*rest, i, &code);
-    if (is_space(code)) break;
+    if (syn__is_space(code)) break;
   }
   word->at = rest->at + begin;
   word->size = i - begin;
@@ -434,7 +426,7 @@ MAYBE_UNUSED static void split_characters(units *u, syn_text t) {
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    if (!is_space(code)) unit_put(u, t.at + i, size);
+    if (!syn__is_space(code)) unit_put(u, t.at + i, size);
   }
 }
 
