@@ -55,8 +55,9 @@
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation.
    A section calls only sections above it (below it only public functions):
 
-     base status memory random      checked sizes, elementary functions, errors, allocation
-     utf-8 unicode collections      characters, lower case; growing array, hash map, heap
+     utf-8 unicode                  characters, lower case, composition
+     base texts status memory ...   checked sizes, elementary functions, errors, allocation
+     collections                    growing array, hash map, heap
      simd ... gemm kernels ...      every kernel, written once, compiled once per ISA
      dispatch                       the table of kernels of each ISA, chosen once per context
      tensor graph kv cache          values and nodes of a network; what decoding remembers
@@ -69,8 +70,9 @@
      decode state sampling search   one step of decoding; the next token; beam search
      tokenizer NAME ... learn       one section for each tokenizer; a model from texts alone
      dtypes json safetensors ...    files: reader, writer, weight types, model file, checkpoint
-     small types ... kernels ...    a second, tiny engine of integers for boards: SYN_SMALL
-     check                          syn_kind_check proves a layer of your own
+     check                          syn_kind_check checks a layer of your own
+     small kernels ... small text   a second, tiny engine of integers for boards: SYN_SMALL
+     small build ... small model    a network becomes an array for that engine
 
    WHERE TO LOOK    This prints a function with its comment (calls are indented):
      grep -n -B12 -A44 '^[a-zA-Z].*NAME(' synthesizer.h        the name of a kernel: SYN__N(NAME)
@@ -1622,1491 +1624,16 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
 #define SYN__LEVELS 0
 #endif
 
-/* ==============================================================================================
-   >>small kernels   rows of int8, float functions without libm
-   ============================================================================================== */
-
-/*
-   Weights are int8 with a scale for each output row, activations int8 with a scale for each row,
-   found when the row is quantized:
-
-     s = max_i |x_i| / 127,   q_i = round(x_i / s),   y_j = (sum_i w_ji q_i) (scale_j s) + b_j
-
-   The sum is an int32 and exact. -128 is never used: a sum of two products of it overflows int16.
-   Floats are added, multiplied and divided, never fused, so every machine computes the same bits.
-   What is not finite becomes 0 before it is converted to an integer. */
-
 #include <string.h>
 
-typedef union syn__small_bits {
-  uint32_t u;
-  int32_t i;
-  float f;
-} syn__small_bits;
-
-static float syn__small_float(int32_t word) {
-  syn__small_bits b;
-  b.i = word;
-  return b.f;
-}
-
-/* e^x, relative error below 2e-7; below -87 it is 0, above 88 it is e^88, of a NaN 0. With k =
-   round(x log2 e): e^x = 2^k e^f, |f| <= log 2 / 2, e^f by a polynomial. */
-static float syn__small_exp(float x) {
-  syn__small_bits power;
-  float f, y;
-  int32_t k;
-  if (!(x > -87.0f)) return 0.0f;
-  if (x > 88.0f) x = 88.0f;
-  y = x * 1.44269504f;
-  k = (int32_t)(y < 0.0f ? y - 0.5f : y + 0.5f);
-  f = (x - (float)k * 0.693145752f) - (float)k * 1.42860677e-6f; /* log 2 in two parts */
-  y = 0.166666657f + f * (0.0416657962f + f * (0.00833345205f + f * 0.00139375532f));
-  y = 1.0f + f * (1.0f + f * (0.5f + f * y));
-  power.u = (uint32_t)(k + 127) << 23;
-  return y * power.f;
-}
-
-/* log x, absolute error below 1e-6, for finite x above 1e-37: x = 2^k m, 0.7 < m < 1.42, and
-   log m = 2 artanh((m - 1) / (m + 1)) by its series. */
-static float syn__small_log(float x) {
-  syn__small_bits m;
-  float r, q;
-  int32_t k;
-  m.f = x;
-  k = (int32_t)((m.u - UINT32_C(0x3F350000)) >> 23);
-  if (k > 127) k -= 512; /* the shift dropped the sign */
-  m.u -= (uint32_t)k << 23;
-  r = (m.f - 1.0f) / (m.f + 1.0f);
-  q = r * r;
-  q = 1.0f + q * (0.333333343f + q * (0.2f + q * (0.142857149f + q * 0.111111112f)));
-  return (float)k * 0.693147182f + 2.0f * r * q;
-}
-
-/* 1 / sqrt(x), relative error below 2e-7, for x from 1e-30 to 1e30: four steps of Newton. */
-static float syn__small_rsqrt(float x) {
-  syn__small_bits y;
-  int i;
-  y.f = x;
-  y.u = UINT32_C(0x5F375A86) - (y.u >> 1);
-  for (i = 0; i < 4; i++) y.f = y.f * (1.5f - x * 0.5f * y.f * y.f);
-  return y.f;
-}
-
-static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f : x + 0.5f); }
-
-/* Rows without a larger number become 0. So no product of two scales is below the normal floats,
-   which the vectors of some machines flush to 0. */
-#define SYN__SMALL_TINY 1e-16f
-
-#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
-#define SYN__SMALL_HAS_MVE 1
-#include <arm_mve.h>
-#else
-#define SYN__SMALL_HAS_MVE 0
-#endif
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE) && \
-    !defined(__ARM_NEON) && defined(__thumb2__)
-#define SYN__SMALL_HAS_SMLAD 1
-#else
-#define SYN__SMALL_HAS_SMLAD 0
-#endif
-#if SYN__SMALL_HAS_SMLAD && !defined(__clang__)
-#define SYN__SMALL_HAS_SMLAD4 1 /* clang has too few registers for it */
-#else
-#define SYN__SMALL_HAS_SMLAD4 0
-#endif
-
-/* Compiled for speed even where the rest is compiled for size. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
-#else
-#define SYN__SMALL_HOT
-#endif
-
-/* Thumb-2 without a floating-point unit (Cortex-M3): the two float expressions that run most often
-   are computed in integers, without a call for each operation. Each operation is rounded as that of
-   floats, to 24 bits, a tie to even, so the bits are the same. */
-#ifndef SYN__SMALL_SOFT
-#if defined(__GNUC__) && defined(__thumb2__) && !defined(__ARM_FP) && !SYN__SMALL_HAS_MVE
-#define SYN__SMALL_SOFT 1
-#else
-#define SYN__SMALL_SOFT 0
-#endif
-#endif
-#if defined(__GNUC__)
-#define SYN__SMALL_INLINE static inline __attribute__((always_inline))
-#else
-#define SYN__SMALL_INLINE static
-#endif
-#if SYN__SMALL_SOFT
-/* h / 2^7 rounded, for h from 2^30 to 2^31: 2^23 to 2^24. rest: more bits, of less value */
-SYN__SMALL_INLINE uint32_t syn__small_round24(uint32_t h, uint32_t rest) {
-  const uint32_t m = (h + 64) >> 7;
-  return (h & 127) == 64 && !rest ? m & ~1u : m;
-}
-/* 24 bits of a product: a b / 2^(39 - n) rounded; n is 0 or 1, and *e -= n. a is from 2^30 to 2^31,
-   b is 2^31 or more. */
-SYN__SMALL_INLINE uint32_t syn__small_times(uint32_t a, uint32_t b, int32_t *e) {
-  uint64_t p = (uint64_t)a * b;
-  if (!(p >> 62)) p += p, --*e;
-  return syn__small_round24((uint32_t)(p >> 32), (uint32_t)p);
-}
-/* The float m 2^(e - 150) with the sign of `sign`; m is from 2^23 to 2^24. */
-SYN__SMALL_INLINE float syn__small_pack(int32_t sign, uint32_t m, int32_t e) {
-  syn__small_bits z;
-  z.u = ((uint32_t)sign & UINT32_C(0x80000000)) | (((uint32_t)(e - 1) << 23) + m);
-  return z.f;
-}
-/* v / 2^d; the lowest bit tells whether any bit below it is 1 */
-SYN__SMALL_INLINE int32_t syn__small_shifted(uint32_t v, int32_t d) {
-  return (int32_t)(v >> d | ((v & ~(UINT32_MAX << d)) != 0));
-}
-/* v, or -v where `sign` is below 0 */
-SYN__SMALL_INLINE int32_t syn__small_signed(int32_t v, int32_t sign) {
-  return (v ^ sign >> 31) - (sign >> 31);
-}
-/* sum (scale x_scale) + *b; b may be null. A float is m 2^(e - 150) with 24 bits m. Exponents that
-   may leave the range of floats, and sums of more than 24 bits, take the float operations. */
-SYN__SMALL_HOT static float syn__small_scaled(int32_t sum, float scale, float x_scale,
-                                              const float *b) {
-  const uint32_t size = (uint32_t)syn__small_signed(sum, sum), one = UINT32_C(1) << 23;
-  const int zeros = __builtin_clz(size | 1);
-  syn__small_bits s, x, y;
-  uint32_t m;
-  int32_t e, d, z, w;
-  float product;
-  s.f = scale, x.f = x_scale, y.f = b ? *b : 0.0f;
-  if (size - 1 < 2 * one - 1 && (s.u >> 23) - 77 < 94 && (x.u >> 23) - 77 < 94) {
-    e = (int32_t)(s.u >> 23) + (int32_t)(x.u >> 23) - 126;
-    m = syn__small_times(((x.u & (one - 1)) | one) << 7, s.u << 8 | 256 * one, &e);
-    e += 32 - zeros;
-    m = syn__small_times(m << 7, size << zeros, &e);
-    d = e - (int32_t)(y.u >> 23 & 255);
-    if (!(y.u << 1) || d > 25) return syn__small_pack(sum, m, e);
-    if (d >= -25 && (y.u >> 23 & 255) < 248) { /* the sum with 6 bits more */
-      w = (int32_t)(((y.u & (one - 1)) | one) << 6), z = (int32_t)(m << 6);
-      if (d < 0) z = syn__small_shifted((uint32_t)z, -d), e -= d;
-      else w = syn__small_shifted((uint32_t)w, d);
-      z = syn__small_signed(z, sum) + syn__small_signed(w, y.i);
-      if (!z) return 0.0f;
-      m = (uint32_t)syn__small_signed(z, z);
-      d = __builtin_clz(m) - 1;
-      return syn__small_pack(z, syn__small_round24(m << d, 0), e + 1 - d);
-    }
-  }
-  product = (float)sum * (scale * x_scale);
-  return b ? product + y.f : product;
-}
-#endif
-/* round(x inverse), a tie to even, for |x inverse| < 128. With floats: 1.5 * 2^23 + y is rounded to
-   an integer, which the lowest bits hold. */
-SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
-#if SYN__SMALL_SOFT
-  const uint32_t one = UINT32_C(1) << 23;
-  syn__small_bits a, b;
-  uint32_t m;
-  int32_t e;
-  a.f = x, b.f = inverse;
-  e = (int32_t)(a.u >> 23 & 255) + (int32_t)(b.u >> 23) - 126;
-  m = syn__small_times(((b.u & (one - 1)) | one) << 7, a.u << 8 | 256 * one, &e);
-  e = 150 - e;
-  if (e > 24) return 0; /* at most 1/2 */
-  m = (m + (UINT32_C(1) << (e - 1)) - 1 + (m >> e & 1)) >> e;
-  return (int8_t)(a.i < 0 ? -(int32_t)m : (int32_t)m);
-#else
-  syn__small_bits y;
-  y.f = x * inverse + 12582912.0f;
-  return (int8_t)(y.i - INT32_C(0x4B400000));
-#endif
-}
-
-/* q [n] = round(x / s), a tie to the even integer; returns s. A row that is 0, tiny or not finite
-   becomes 0. */
-SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
-  syn__small_bits b;
-  uint32_t most = 0;
-  float inverse;
-  int32_t i = 0;
-#if SYN__SMALL_HAS_MVE
-  for (; i + 4 <= n; i += 4)
-    most = vmaxvq_u32(most, vreinterpretq_u32_f32(vabsq_f32(vldrwq_f32(x + i))));
-#endif
-  for (; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
-    b.f = x[i];
-    b.u &= UINT32_C(0x7FFFFFFF);
-    if (b.u > most) most = b.u;
-  }
-  b.u = most;
-  if (!(b.f > SYN__SMALL_TINY && b.f < 1e30f)) {
-    memset(q, 0, (size_t)n);
-    return 0.0f;
-  }
-  inverse = 127.0f / b.f;
-  i = 0;
-#if SYN__SMALL_HAS_MVE
-  for (; i + 4 <= n; i += 4) {
-    float32x4_t y = vaddq_n_f32(vmulq_n_f32(vldrwq_f32(x + i), inverse), 12582912.0f);
-    vstrbq_s32(q + i, vreinterpretq_s32_f32(y));
-  }
-#endif
-  for (; i < n; i++) q[i] = syn__small_rounded(x[i], inverse);
-  return b.f * 0.00787401572f; /* 1 / 127 */
-}
-
-/* sum of a_i b_i, i < n */
-static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
-  int32_t i = 0, sum = 0;
-#if SYN__SMALL_HAS_MVE
-  for (; i < n; i += 16) {
-    mve_pred16_t p = vctp8q((uint32_t)(n - i));
-    sum = vmladavaq_p_s8(sum, vldrbq_z_s8(a + i, p), vldrbq_z_s8(b + i, p), p);
-  }
-#endif
-  for (; i < n; i++) sum += a[i] * b[i];
-  return sum;
-}
-
-/* ==============================================================================================
-   >>small products   formats of matrices; four rows times a vector, on each machine
-   ============================================================================================== */
-
-/* Formats of a matrix of weights [n,k]. Its data are a word that names the format, a float scale
-   for each row (of i4: for each panel), and panels of four rows with k columns; n and k are rounded
-   up, filled with 0.
-
-     name    panel                              k rounded to  kernels
-     smlad   [k/4][4 rows][4]                   4             Cortex-M4, M7, M33; NEON; AVX2, VNNI
-     rows    [4 rows][k], row-major             16            C
-     mve     [k/16][4 rows][16]                 16            Cortex-M55, M85
-     i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33; M55, M85
-
-   Every format runs on every machine, in C where it has no kernel, with the same integers. A byte
-   of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added; behind 32
-   columns are their scales, a byte for each row:  sum_i w_i q_i = sum_g scale_g sum_{i in g} w_i
-   q_i.  This stays below 2^31 up to 8192 columns. A program that runs one model lists the formats
-   it needs. */
-#ifndef SYN_SMALL_FORMATS
-#define SYN_SMALL_FORMATS(X) X(smlad) X(rows) X(mve) X(i4)
-#endif
-enum {
-  SYN__SMALL_smlad, SYN__SMALL_rows, SYN__SMALL_mve, SYN__SMALL_i4,
-  SYN__SMALL_I4_COLUMNS = 8192, /* of a matrix of i4 at most */
-  SYN__SMALL_I4_BYTES = 68      /* of 32 columns of four rows, with their scales */
-};
-
-/* The format itself: a constant where only one is compiled, so the code of others is left out. */
-#define SYN__SMALL_COUNT(name) +1
-#define SYN__SMALL_NUMBER(name) +SYN__SMALL_##name
-static int32_t syn__small_compiled(int32_t format) {
-  return 0 SYN_SMALL_FORMATS(SYN__SMALL_COUNT) == 1 ? 0 SYN_SMALL_FORMATS(SYN__SMALL_NUMBER)
-                                                    : format;
-}
-
-static int32_t syn__small_round_up(int32_t n, int32_t to) { return (n + to - 1) & -to; }
-static int32_t syn__small_round4(int32_t n) { return syn__small_round_up(n, 4); }
-static int32_t syn__small_columns(int32_t format, int32_t k) {
-  return syn__small_round_up(k, format == SYN__SMALL_smlad ? 4 : format == SYN__SMALL_i4 ? 32 : 16);
-}
-/* Bytes of a panel. */
-static int32_t syn__small_panel(int32_t format, int32_t cols) {
-  return format == SYN__SMALL_i4 ? cols / 32 * SYN__SMALL_I4_BYTES : 4 * cols;
-}
-/* Where the scale of row r is; of r = n rounded up to 4: how many scales there are. */
-static int32_t syn__small_scale(int32_t format, int32_t r) {
-  return format == SYN__SMALL_i4 ? r / 4 : r;
-}
-/* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
-static int32_t syn__small_offset(int32_t format, int32_t cols, int32_t r, int32_t i) {
-  int32_t step = format == SYN__SMALL_rows ? cols : format == SYN__SMALL_mve ? 16 : 4;
-  return i / step * 4 * step + r * step + i % step + (format == SYN__SMALL_i4 ? i / 16 * 4 : 0);
-}
-/* The weight of row r, column i; of i4 times the scale of its columns. */
-static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t cols, int32_t r,
-                                 int32_t i) {
-  int32_t pair;
-  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, cols, r, i)];
-  pair = (uint8_t)panel[syn__small_offset(format, cols, r, i / 2)];
-  return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
-}
-
-#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
-#define SYN__SMALL_HAS_NEON 1
-#include <arm_neon.h>
-#else
-#define SYN__SMALL_HAS_NEON 0
-#endif
-/* clang has the intrinsics of sdot only where the whole program is compiled for it. */
-#if SYN__SMALL_HAS_NEON && defined(__aarch64__) && \
-    (defined(__ARM_FEATURE_DOTPROD) || (defined(__linux__) && !defined(__clang__)))
-#define SYN__SMALL_HAS_SDOT 1
-#if !defined(__ARM_FEATURE_DOTPROD)
-#include <sys/auxv.h>
-#endif
-#else
-#define SYN__SMALL_HAS_SDOT 0
-#endif
-#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
-#define SYN__SMALL_HAS_X86 1
-#include <immintrin.h>
-#else
-#define SYN__SMALL_HAS_X86 0
-#endif
-
-/* Kernels that are chosen when a model is opened: C; AVX2 or NEON; AVX-512 VNNI or sdot. A board
-   has one kernel for each format. */
-enum { SYN__SMALL_C, SYN__SMALL_SIMD, SYN__SMALL_DOT };
-static int32_t syn__small_isa(void) {
-#if SYN__SMALL_HAS_X86
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512vnni")) return SYN__SMALL_DOT;
-  if (__builtin_cpu_supports("avx2")) return SYN__SMALL_SIMD;
-#elif SYN__SMALL_HAS_SDOT && defined(__ARM_FEATURE_DOTPROD)
-  return SYN__SMALL_DOT;
-#elif SYN__SMALL_HAS_SDOT
-  if (getauxval(AT_HWCAP) >> 20 & 1) return SYN__SMALL_DOT; /* HWCAP_ASIMDDP */
-#endif
-#if SYN__SMALL_HAS_NEON
-  return SYN__SMALL_SIMD;
-#else
-  return SYN__SMALL_C;
-#endif
-}
-
-typedef void syn__small_dots(int32_t *sum, const int8_t *w, const void *x, int32_t k);
-
-/* -- in C: x are the k bytes -- */
-
-#if !SYN__SMALL_HAS_SMLAD
-/* Eight columns of smlad in C, or four. */
-#define SYN__SMALL_COLUMN(i, p) \
-  v = x[i]; \
-  s0 += v * w[p]; \
-  s1 += v * w[p + 4]; \
-  s2 += v * w[p + 8]; \
-  s3 += v * w[p + 12];
-#define SYN__SMALL_COLUMNS(i, p) \
-  SYN__SMALL_COLUMN(i, p) SYN__SMALL_COLUMN(i + 1, p + 1) \
-  SYN__SMALL_COLUMN(i + 2, p + 2) SYN__SMALL_COLUMN(i + 3, p + 3)
-SYN__SMALL_HOT static void syn__small_c(int32_t *sum, const int8_t *w, const void *input,
-                                        int32_t k) {
-  const int8_t *x = (const int8_t *)input, *end = x + k;
-  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, v;
-  if (k & 4) {
-    SYN__SMALL_COLUMNS(0, 0)
-    x += 4;
-    w += 16;
-  }
-  for (; x < end; x += 8, w += 32) {
-    SYN__SMALL_COLUMNS(0, 0)
-    SYN__SMALL_COLUMNS(4, 16)
-  }
-  sum[0] = s0;
-  sum[1] = s1;
-  sum[2] = s2;
-  sum[3] = s3;
-}
-#endif
-/* rows, and with steps of 16 mve */
-SYN__SMALL_HOT static void syn__small_c_steps(int32_t *sum, const int8_t *w, const int8_t *x,
-                                              int32_t k, int32_t step) {
-  int32_t r;
-  memset(sum, 0, 4 * sizeof *sum);
-  for (; k > 0; k -= step, x += step)
-    for (r = 0; r < 4; r++, w += step) sum[r] += syn__small_dot(w, x, step);
-}
-static void syn__small_c_rows(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
-  syn__small_c_steps(sum, w, (const int8_t *)x, k, k);
-}
-#if !SYN__SMALL_HAS_MVE
-static void syn__small_c_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
-  syn__small_c_steps(sum, w, (const int8_t *)x, k, 16);
-}
-#endif
-#if !SYN__SMALL_HAS_SMLAD4 && !SYN__SMALL_HAS_MVE
-SYN__SMALL_HOT static void syn__small_c_i4(int32_t *sum, const int8_t *w, const void *input,
-                                           int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  int32_t r, i;
-  memset(sum, 0, 4 * sizeof *sum);
-  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES)
-    for (r = 0; r < 4; r++) {
-      int32_t group = 0;
-      for (i = 0; i < 16; i++) {
-        int32_t pair = (uint8_t)w[i / 4 * 16 + r * 4 + i % 4];
-        group += ((pair & 15) - 8) * x[2 * i] + ((pair >> 4) - 8) * x[2 * i + 1];
-      }
-      sum[r] += group * (uint8_t)w[64 + r];
-    }
-}
-#endif
-
-/* -- with SIMD instructions -- */
-
-#if SYN__SMALL_HAS_X86
-__attribute__((target("avx2"))) static void syn__small_avx2(int32_t *sum, const int8_t *w,
-                                                            const void *input, int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  __m256i acc = _mm256_setzero_si256(); /* two sums for each row */
-  __m128i pairs;
-  for (; k > 0; k -= 4, x += 4, w += 16) {
-    __m256i u = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)w)), v;
-    int32_t four;
-    memcpy(&four, x, sizeof four);
-    v = _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
-    acc = _mm256_add_epi32(acc, _mm256_madd_epi16(u, v));
-  }
-  pairs = _mm_hadd_epi32(_mm256_castsi256_si128(acc), _mm256_extracti128_si256(acc, 1));
-  _mm_storeu_si128((__m128i *)(void *)sum, pairs);
-}
-/* vpdpbusd multiplies bytes without a sign by bytes with one: w x = w (x + 128) - 128 w. Reads x up
-   to a multiple of 16. */
-__attribute__((target("avx512f,avx512vnni"))) static void syn__small_vnni(
-    int32_t *sum, const int8_t *w, const void *input, int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  const __m512i spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-  const __m512i bias = _mm512_set1_epi32((int32_t)UINT32_C(0x80808080));
-  __m512i acc = _mm512_setzero_si512(), less = acc;
-  int32_t all[16], i;
-  for (; k > 0; k -= 16, x += 16, w += 64) {
-    __mmask16 mask = (__mmask16)(k < 16 ? (1 << k) - 1 : 0xFFFF);
-    __m512i u = _mm512_maskz_loadu_epi32(mask, w);
-    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x));
-    v = _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xFFFF, spread, v), bias);
-    acc = _mm512_dpbusd_epi32(acc, v, u);
-    less = _mm512_dpbusd_epi32(less, bias, u);
-  }
-  _mm512_storeu_si512(all, _mm512_sub_epi32(acc, less));
-  for (i = 0; i < 4; i++) sum[i] = all[i] + all[4 + i] + all[8 + i] + all[12 + i];
-}
-#endif
-
-#if SYN__SMALL_HAS_NEON
-static void syn__small_neon(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  int32x4_t a = vdupq_n_s32(0), b = a; /* rows 0 and 1, 2 and 3: two sums for each */
-  for (; k > 0; k -= 4, x += 4, w += 16) {
-    int8x8_t v;
-    int32_t four;
-    memcpy(&four, x, sizeof four);
-    v = vreinterpret_s8_s32(vdup_n_s32(four));
-    a = vpadalq_s16(a, vmull_s8(vld1_s8(w), v));
-    b = vpadalq_s16(b, vmull_s8(vld1_s8(w + 8), v));
-  }
-  vst1_s32(sum, vpadd_s32(vget_low_s32(a), vget_high_s32(a)));
-  vst1_s32(sum + 2, vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
-}
-#if SYN__SMALL_HAS_SDOT
-#ifndef __ARM_FEATURE_DOTPROD
-__attribute__((target("arch=armv8.2-a+dotprod")))
-#endif
-static void syn__small_sdot(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  int32x4_t a = vdupq_n_s32(0), b = a;
-  for (; k & 15; k -= 4, x += 4, w += 16) {
-    int8x16_t v;
-    int32_t four;
-    memcpy(&four, x, sizeof four);
-    v = vreinterpretq_s8_s32(vdupq_n_s32(four));
-    a = vdotq_s32(a, vld1q_s8(w), v);
-  }
-  for (; k > 0; k -= 16, x += 16, w += 64) {
-    int8x16_t v = vld1q_s8(x);
-    a = vdotq_laneq_s32(a, vld1q_s8(w), v, 0);
-    b = vdotq_laneq_s32(b, vld1q_s8(w + 16), v, 1);
-    a = vdotq_laneq_s32(a, vld1q_s8(w + 32), v, 2);
-    b = vdotq_laneq_s32(b, vld1q_s8(w + 48), v, 3);
-  }
-  vst1q_s32(sum, vaddq_s32(a, b));
-}
-#endif
-#endif
-
-#if SYN__SMALL_HAS_SMLAD
-/* x is int16, in each group of four in the order 0 2 1 3: sxtb16 makes pairs of bytes 0 2 and 1 3
-   of w, smlad adds two products. A step of 4 takes 18 instructions for the four rows: ldrd reads x,
-   ldm the rows. Assembly, since gcc spills sums between intrinsics. */
-#define SYN__SMALL_ROW4(row, sum) \
-  "sxtb16 r10, " row "\n\tsxtb16 " row ", " row ", ror #8\n\t" \
-  "smlad " sum ", r10, r4, " sum "\n\tsmlad " sum ", " row ", r5, " sum "\n\t"
-#define SYN__SMALL_STEP4 \
-  "ldrd r4, r5, [%[x]], #8\n\tldmia %[w]!, {r6, r8, r9, r12}\n\t" \
-  SYN__SMALL_ROW4("r6", "%[s0]") SYN__SMALL_ROW4("r8", "%[s1]") \
-  SYN__SMALL_ROW4("r9", "%[s2]") SYN__SMALL_ROW4("r12", "%[s3]")
-#define SYN__SMALL_STEPS(steps) \
-  __asm__ volatile(steps \
-                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [w] "+r"(w), \
-                     [x] "+r"(x) \
-                   : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
-SYN__SMALL_HOT static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input,
-                                            int32_t k) {
-  const int16_t *x = (const int16_t *)input, *end = x + k;
-  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  if (k & 4) SYN__SMALL_STEPS(SYN__SMALL_STEP4);
-  while (x < end) SYN__SMALL_STEPS(SYN__SMALL_STEP4 SYN__SMALL_STEP4);
-  sum[0] = s0;
-  sum[1] = s1;
-  sum[2] = s2;
-  sum[3] = s3;
-}
-#endif
-#if SYN__SMALL_HAS_SMLAD4
-/* i4: a byte is b = l + 16 h, of columns l and h, with 8 added to both. Two smlad add
-   b 16 x_l + 16 h (x_h - 16 x_l) = 16 (l x_l + h x_h). x are, for each 32 columns, an int32, -128
-   times their sum, and 16 x_l, x_h - 16 x_l in int16, two bytes of w at a time: 0 2, then 1 3. r4
-   r5 r6 r8 are 16 times the sums of the 32, which fit in int16. */
-#define SYN__SMALL_PAIR(row, sum, rotate) \
-  "uxtb16 r0, " row rotate "\n\tsmlad " sum ", r0, r2, " sum "\n\t" \
-  "and r0, r0, #0x00F000F0\n\tsmlad " sum ", r0, r3, " sum "\n\t"
-#define SYN__SMALL_PAIRS(rotate) \
-  "ldrd r2, r3, [%[x]], #8\n\t" \
-  SYN__SMALL_PAIR("r9", "r4", rotate) SYN__SMALL_PAIR("r10", "r5", rotate) \
-  SYN__SMALL_PAIR("r11", "r6", rotate) SYN__SMALL_PAIR("r12", "r8", rotate)
-#define SYN__SMALL_STEP8 \
-  "ldmia %[w]!, {r9, r10, r11, r12}\n\t" SYN__SMALL_PAIRS("") SYN__SMALL_PAIRS(", ror #8")
-typedef struct syn__small_sums {
-  int32_t a, b;
-} syn__small_sums;
-SYN__SMALL_HOT static void syn__small_smlad4(int32_t *sum, const int8_t *w, const void *input,
-                                             int32_t k) {
-  const int16_t *x = (const int16_t *)input;
-  syn__small_sums s01 = {0, 0}, s23 = {0, 0};
-  const int8_t *end = w + k / 32 * SYN__SMALL_I4_BYTES;
-  while (w < end)
-    __asm__ volatile(
-        "ldr r4, [%[x]], #4\n\tmov r5, r4\n\tmov r6, r4\n\tmov r8, r4\n\t"
-        SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8
-        "asr r4, r4, #4\n\tasr r5, r5, #4\n\tasr r6, r6, #4\n\tasr r8, r8, #4\n\t"
-        "ldr r0, [%[w]], #4\n\tuxtb16 r9, r0\n\tuxtb16 r10, r0, ror #8\n\t"
-        "ldrd r2, r3, %[s01]\n\tsmlabb r2, r4, r9, r2\n\tsmlabb r3, r5, r10, r3\n\t"
-        "strd r2, r3, %[s01]\n\tldrd r2, r3, %[s23]\n\tsmlabt r2, r6, r9, r2\n\t"
-        "smlabt r3, r8, r10, r3\n\tstrd r2, r3, %[s23]\n\t"
-        : [w] "+r"(w), [x] "+r"(x), [s01] "+m"(s01), [s23] "+m"(s23)
-        : : "r0", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "memory");
-  sum[0] = s01.a;
-  sum[1] = s01.b;
-  sum[2] = s23.a;
-  sum[3] = s23.b;
-}
-#endif
-#if SYN__SMALL_HAS_MVE
-/* A step of 16 takes 10 instructions for the four rows. Assembly, since gcc adds to pointers. */
-#define SYN__SMALL_ROW16(sum) "vldrb.8 q1, [%[w]], #16\n\tvmladava.s8 " sum ", q0, q1\n\t"
-static void syn__small_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
-  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  __asm__ volatile("dls lr, %[n]\n1:\n\tvldrb.8 q0, [%[x]], #16\n\t"
-                   SYN__SMALL_ROW16("%[s0]") SYN__SMALL_ROW16("%[s1]")
-                   SYN__SMALL_ROW16("%[s2]") SYN__SMALL_ROW16("%[s3]") "le lr, 1b"
-                   : [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3),
-                     [w] "+r"(w), [x] "+r"(x)
-                   : [n] "r"(k >> 4) : "lr", "q0", "q1", "memory");
-  sum[0] = s0;
-  sum[1] = s1;
-  sum[2] = s2;
-  sum[3] = s3;
-}
-/* i4: a gather reads the 16 bytes of a row; x is split into even and odd columns. */
-SYN__SMALL_HOT static void syn__small_mve4(int32_t *sum, const int8_t *w, const void *input,
-                                           int32_t k) {
-  const int8_t *x = (const int8_t *)input;
-  const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), 16);
-  int32_t r;
-  memset(sum, 0, 4 * sizeof *sum);
-  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES) {
-    int8x16x2_t v = vld2q_s8(x);
-    int32_t less = 8 * vaddvaq_s8(vaddvq_s8(v.val[0]), v.val[1]);
-    for (r = 0; r < 4; r++) {
-      const uint32_t *words = (const uint32_t *)(const void *)(w + 4 * r);
-      uint8x16_t u = vreinterpretq_u8_u32(vldrwq_gather_offset_u32(words, offsets));
-      uint8x16_t low = vandq_u8(u, vdupq_n_u8(15));
-      int32_t group = vmladavq_s8(vreinterpretq_s8_u8(low), v.val[0]);
-      group = vmladavaq_s8(group, vreinterpretq_s8_u8(vshrq_n_u8(u, 4)), v.val[1]);
-      sum[r] += (group - less) * (uint8_t)w[64 + r];
-    }
-  }
-}
-#endif
-
-/* -- the kernel of each format -- */
-
-static syn__small_dots *syn__small_kernel_smlad(int32_t isa) {
-  (void)isa;
-#if SYN__SMALL_HAS_SMLAD
-  return syn__small_smlad;
-#else
-#if SYN__SMALL_HAS_X86
-  if (isa == SYN__SMALL_DOT) return syn__small_vnni;
-  if (isa == SYN__SMALL_SIMD) return syn__small_avx2;
-#elif SYN__SMALL_HAS_NEON
-#if SYN__SMALL_HAS_SDOT
-  if (isa == SYN__SMALL_DOT) return syn__small_sdot;
-#endif
-  if (isa == SYN__SMALL_SIMD) return syn__small_neon;
-#endif
-  return syn__small_c;
-#endif
-}
-static syn__small_dots *syn__small_kernel_rows(int32_t isa) {
-  (void)isa;
-  return syn__small_c_rows;
-}
-static syn__small_dots *syn__small_kernel_mve(int32_t isa) {
-  (void)isa;
-#if SYN__SMALL_HAS_MVE
-  return syn__small_mve;
-#else
-  return syn__small_c_mve;
-#endif
-}
-static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
-  (void)isa;
-#if SYN__SMALL_HAS_SMLAD4
-  return syn__small_smlad4;
-#elif SYN__SMALL_HAS_MVE
-  return syn__small_mve4;
-#else
-  return syn__small_c_i4;
-#endif
-}
-/* Null: not compiled. */
-#define SYN__SMALL_BIT(name) | 1 << SYN__SMALL_##name
-#define SYN__SMALL_KERNEL(name) \
-  if (format == SYN__SMALL_##name && (formats & 1 << SYN__SMALL_##name) != 0) \
-    return syn__small_kernel_##name(isa);
-static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
-  enum { formats = 0 SYN_SMALL_FORMATS(SYN__SMALL_BIT) };
-  SYN__SMALL_KERNEL(smlad)
-  SYN__SMALL_KERNEL(rows)
-  SYN__SMALL_KERNEL(mve)
-  SYN__SMALL_KERNEL(i4)
-  return NULL;
-}
-#undef SYN__SMALL_KERNEL
-#undef SYN__SMALL_BIT
-
-/* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
-static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
-#if SYN__SMALL_HAS_SMLAD
-  int16_t *to = (int16_t *)x;
-  int32_t i;
-  if (format == SYN__SMALL_smlad) {
-    for (i = 0; i < k; i += 4, q += 4, to += 4) {
-      to[0] = q[0];
-      to[1] = q[2];
-      to[2] = q[1];
-      to[3] = q[3];
-    }
-    return x;
-  }
-#if SYN__SMALL_HAS_SMLAD4
-  if (format == SYN__SMALL_i4) {
-    int32_t sum;
-    for (; k > 0; k -= 32, q += 32, to += 34) {
-      for (sum = 0, i = 0; i < 32; i += 2) {
-        int16_t *pair = to + 2 + i / 8 * 8 + i % 4 * 2 + i % 8 / 4;
-        sum -= 128 * (q[i] + q[i + 1]);
-        pair[0] = (int16_t)(16 * q[i]);
-        pair[2] = (int16_t)(q[i + 1] - 16 * q[i]);
-      }
-      memcpy(to, &sum, sizeof sum);
-    }
-    return x;
-  }
-#endif
-#endif
-  (void)x, (void)k, (void)format;
-  return q;
-}
-
-/* ==============================================================================================
-   >>small state   header of the array, operands of instructions, struct syn_small
-   ============================================================================================== */
-
-/* The array begins with these words. A place is the index of a word. */
-enum {
-  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
-  SYN__SMALL_SOURCE_VOCAB,
-  SYN__SMALL_TARGET_VOCAB, /* of classify and tag: the classes */
-  SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 32 */
-  SYN__SMALL_HEADS,      /* most heads of an attention */
-  SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
-  SYN__SMALL_TOKENIZERS = SYN__SMALL_PROGRAMS + 3, /* [2] their places: source, target; 0: none */
-  SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
-  SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
-};
-#define SYN__SMALL_VERSION INT32_C(0x334E5953) /* "SYN3" */
-
-/* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
-   row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
-   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. */
-enum {
-  SYN__SMALL_ROW, SYN__SMALL_ENCODER, SYN__SMALL_SOURCE, SYN__SMALL_TARGET, SYN__SMALL_STATE,
-  SYN__SMALL_REGIONS
-};
-
-/* Tasks. */
-enum { SYN__SMALL_SEQ2SEQ, SYN__SMALL_LM, SYN__SMALL_CLASSIFY, SYN__SMALL_TAG };
-
-/* The programs run over the rows of the source; over its encoded rows, for the caches of attention
-   to the source; over the newest token of the output, again and again. lm has the last one alone,
-   classify runs it once, tag has the first one alone. */
-enum {
-  SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE,
-  SYN__SMALL_IDLE,  /* no output is begun */
-  SYN__SMALL_ANSWER /* the answer of a beam search is being returned */
-};
-
-/* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
-     x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
-     d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
-     k I    rows of a[I] floats of all tokens of the source
-     c I J  a cache of a[I] heads of width a[J]       C I J K   read with the flags a[K]
-     m I J  place of a matrix of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
-     f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
-     t I    place of a table of rows of a[I] int16       s  a float
-     n      an integer from 1 to 65535      w  the same, at most the model's widest row
-     h      a number of heads      v, o     the vocabulary of the program, of the output
-     i      flags                  !        is in no program: it runs in place of `out`
-   where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
-#define SYN__SMALL_LIST(X) \
-  X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
-  X(linear, "x3x4inwm34g3") \
-  X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45C450f4hw") \
-  X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
-  X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
-  X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
-  X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
-  X(out, "x2owm12g1") X(sample, "!") X(beam, "!")
-#define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
-enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
-#undef SYN__SMALL_ENUM
-
-/* All instructions that have a function, and those that are compiled: a program that runs one model
-   lists those that it needs. */
-#define SYN__SMALL_KINDS(X) \
-  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
-  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
-#ifndef SYN_SMALL_KINDS
-#define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
-#endif
-/* 1: beam search, sampling are compiled. */
-#define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
-#define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
-enum {
-  SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
-  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE)
-};
-
-/* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
-   ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
-enum { SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2, SYN__SMALL_NO_SOFTMAX = 4 };
-
-/* A candidate for the next token: logit or sum of log p, and the hypothesis that it extends. */
-typedef struct syn__small_pick {
-  float score;
-  uint16_t token, row;
-} syn__small_pick;
-
-/* The state of sampling and beam search, K = beam. A hypothesis has a slot. At place t it writes
-   its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot the
-   ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
-   copied from one half of lineage, text, score, states to the other. */
-typedef struct syn__small_search {
-  syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */
-  unsigned char *lineage;        /* [2,K,max_len] */
-  unsigned char *states;         /* [2,K,bytes of region STATE] */
-  uint16_t *text, *answer;       /* [2,K,max_len], [max_len] */
-  float *score;                  /* [2,K] sums of log p */
-  float answer_score;            /* divided by the length penalty */
-  float top, sum;                /* of a row: the largest logit, sum of e^(logit - top) */
-  int32_t most, n_picks, n_best;
-  int32_t live, half;            /* hypotheses; the half that is current */
-  int32_t n_answers, size, at;   /* 1: there is an answer; its tokens, those that were returned */
-} syn__small_search;
-
-struct syn_small {
-  const int32_t *w; /* the model */
-  syn_small_config k;
-  unsigned char *base[SYN__SMALL_REGIONS];
-  int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
-  int32_t isa;
-  int8_t *q;         /* [widest] a quantized row */
-  void *x;           /* [17/8 widest bytes] the same as a kernel reads it */
-  const void *input; /* of the product: one of both */
-  float q_scale;
-  float *scores;    /* [heads, longest] */
-  int16_t *weights; /* [longest] attention weights of a head */
-  uint16_t *tokens; /* [source_len] */
-  int32_t sources;  /* tokens of the source */
-  int32_t phase, at, segment; /* program, place in it, place of its segment */
-  int32_t row, rows;          /* the current row; the program ends at row `rows` */
-  int32_t slot;               /* of the hypothesis that runs; 0 without a beam */
-  int32_t token;    /* newest token of the output; SYN_PAD: none yet of this row */
-  float logit;      /* of it */
-  int32_t choose;   /* the instruction that runs in place of `out` */
-  uint32_t outputs; /* begun until now */
-  uint64_t work;    /* multiply-adds until now */
-  syn__small_search *search; /* null: greedy */
-  int32_t chosen;   /* 1: the last step returned a token or END */
-  int32_t out;      /* place of the operands of the output layer; 0: nothing is learned */
-  float *learned;   /* [V, d] weights, [V] biases, [V] logits of the caller */
-};
-
-/* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
-enum { SYN__SMALL_STRUCT = 248, SYN__SMALL_SEARCH = 120 };
-typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT &&
-                                    sizeof(syn__small_search) <= SYN__SMALL_SEARCH ? 1 : -1];
-
-/* Row i of a buffer whose rows have `bytes` bytes. */
-static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
-  int32_t region = operand & 7;
-  if (s->count[region] == 1) i = 0;
-  return s->base[region] + (operand >> 3) * s->count[region] + i * bytes;
-}
-static float *syn__small_row(const syn_small *s, int32_t operand, int32_t width) {
-  return (float *)syn__small_at(s, operand, s->row, 4 * width);
-}
-static const float *syn__small_floats(const syn_small *s, int32_t place) {
-  return place ? (const float *)(const void *)(s->w + place) : NULL;
-}
-static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
-  return (const int8_t *)(s->w + place);
-}
-
-/* Logit j of n, from an input of k, with what was learned; it is kept. */
-static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_t k, float z) {
-  const float *u = s->learned + j * k;
-  float sum = 0.0f;
-  int32_t i;
-  for (i = 0; i < k; i++) sum = sum + u[i] * (float)s->q[i];
-  z = z + (sum * s->q_scale + s->learned[n * k + j]);
-  s->learned[n * k + n + j] = z;
-  return z;
-}
-
-/* s->q = x [k] quantized, with zeros up to `cols` */
-static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t cols) {
-  s->q_scale = syn__small_quantize(s->q, x, k);
-  for (; k < cols; k++) s->q[k] = 0;
-}
-
-/* The matrix [n,k] at a place. */
-typedef struct syn__small_matrix {
-  int32_t format, cols, panel; /* bytes of a panel */
-  const float *scales;
-  const int8_t *w;
-} syn__small_matrix;
-static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place, int32_t n,
-                                              int32_t k) {
-  syn__small_matrix m;
-  m.format = syn__small_compiled(s->w[place]);
-  m.cols = syn__small_columns(m.format, k);
-  m.panel = syn__small_panel(m.format, m.cols);
-  m.scales = syn__small_floats(s, place + 1);
-  m.w = syn__small_bytes(s, place + 1 + syn__small_scale(m.format, syn__small_round4(n)));
-  return m;
-}
-/* x [k] becomes the input of products with m. */
-static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
-                                int32_t k) {
-  syn__small_input(s, x, k, m->cols);
-  s->input = syn__small_lanes(s->x, s->q, m->cols, syn__small_compiled(m->format));
-}
-/* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
-SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
-                                           const float *b, int32_t first, int32_t count,
-                                           float *y) {
-  syn__small_dots *dots = syn__small_kernel(syn__small_compiled(m->format), s->isa);
-  const int8_t *w = m->w + first / 4 * m->panel;
-  int32_t each = syn__small_compiled(m->format) != SYN__SMALL_i4; /* 1: a scale for each row */
-  const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
-  const void *x = s->input;
-  float q_scale = s->q_scale;
-  int32_t k = m->cols, sum[4], i;
-  if (b) b += first;
-  for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
-    dots(sum, w, x, k);
-#if SYN__SMALL_HAS_MVE
-    mve_pred16_t p = vctp32q((uint32_t)count);
-    float32x4_t z = vmulq_n_f32(each ? vldrwq_f32(scales) : vdupq_n_f32(*scales), q_scale);
-    z = vmulq_f32(vcvtq_f32_s32(vldrwq_s32(sum)), z);
-    if (b) z = vaddq_f32(z, vldrwq_z_f32(b, p));
-    vstrwq_p_f32(y, z, p);
-    (void)i;
-#else
-    int32_t here = count < 4 ? count : 4;
-    for (i = 0; i < here; i++) {
-#if SYN__SMALL_SOFT
-      y[i] = syn__small_scaled(sum[i], scales[i * each], q_scale, b ? b + i : NULL);
-#else
-      float z = (float)sum[i] * (scales[i * each] * q_scale);
-      y[i] = b ? z + b[i] : z;
-#endif
-    }
-#endif
-    if (b) b += 4;
-  }
-}
-
-/* A row of a cache: a scale for each head, then the int8 of all heads, c rounded up to 4. */
-static int32_t syn__small_cache_bytes(int32_t heads, int32_t c) {
-  return heads * (4 + syn__small_round4(c));
-}
-/* Keys that this row sees. */
-static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
-  return flags & SYN__SMALL_CAUSAL ? s->row + 1 : s->sources;
-}
-/* In a beam search: the slots [row + 1] of the ancestors of this hypothesis, then its own. Else,
-   and in attention to the source, null. */
-static const unsigned char *syn__small_lineage(const syn_small *s, int32_t flags) {
-  const syn__small_search *b = s->search;
-  if (!SYN__SMALL_BEAM || s->k.beam == 1 || !(flags & SYN__SMALL_CAUSAL)) return NULL;
-  b->lineage[(b->half * s->k.beam + s->slot) * s->k.max_len + s->row] = (unsigned char)s->slot;
-  return b->lineage + (b->half * s->k.beam + s->slot) * s->k.max_len;
-}
-/* The row of key j in its cache. */
-static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, int32_t j) {
-  return lineage ? lineage[j] * s->k.max_len + j : j;
-}
-
-#ifndef SYN_SMALL
-/* ==============================================================================================
-   >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
-   ============================================================================================== */
-
-#include <float.h>
-#include <limits.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#if defined(_OPENMP) || (!defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE))
-#include <time.h>
-#endif
-#ifdef _OPENMP
-#include <omp.h>
-#if defined(__unix__) || defined(__APPLE__)
-#define SYN__FORKS /* a program may call fork(), see >>dispatch */
-#include <fcntl.h>
-#include <unistd.h>
-#endif
-#endif
-#if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
-#include <sys/mman.h>
-#endif
-
-/* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
-   memory. Without optimization each inlined operation would add its vectors to the frame of the
-   kernel. The formats are checked by the compiler, since messages carry names that come from
-   files. */
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__)
-#define SYN__INLINE static inline __attribute__((always_inline))
-#else
-#define SYN__INLINE static inline
-#endif
-#if defined(__GNUC__) || defined(__clang__)
-#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#else
-#define SYN__PRINTF(fmt, args)
-#endif
-/* Without stdio.h: the compiler knows vsnprintf, or C lets a program declare it. */
-#if !defined(SYN_NO_STDIO)
-#define syn__vsnprintf vsnprintf
-#elif defined(__GNUC__) || defined(__clang__)
-#define syn__vsnprintf __builtin_vsnprintf
-#else
-#ifdef __cplusplus
-extern "C"
-#endif
-int vsnprintf(char *out, size_t capacity, const char *format, va_list args);
-#define syn__vsnprintf vsnprintf
-#endif
-SYN__PRINTF(3, 4)
-static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
-  va_list args;
-  int size;
-  va_start(args, format);
-  size = syn__vsnprintf(out, capacity, format, args);
-  va_end(args);
-  return size;
-}
-#define SYN__UNUSED(x) ((void)(x))
-/* A function of training, for a table; with SYN_INFERENCE null, so that the function is dropped. */
-#ifdef SYN_INFERENCE
-#define SYN__BACK(f) (0 ? (f) : NULL)
-#else
-#define SYN__BACK(f) f
-#endif
-/* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
-   cache line, one AVX-512 register. */
-#if defined(SYN_INFERENCE) && defined(SYN_NO_SIMD)
-#define SYN__INT8 0
-#define SYN__ALIGN 16
-#else
-#define SYN__INT8 1
-#define SYN__ALIGN 64
-#endif
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static int syn__min(int a, int b) { return a < b ? a : b; }
-static int syn__max(int a, int b) { return a > b ? a : b; }
-
-/* a*b and a+b, or SIZE_MAX when they do not fit: no allocation of that size ever succeeds. SIZE_MAX
-   stays SIZE_MAX through further sums and products but by 0, so a formula is checked once, at its
-   end, by the allocation itself. */
-static size_t syn__mul_size(size_t a, size_t b) {
-  return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
-}
-static size_t syn__add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
-/* n rounded up to a multiple of 16: floats, the width of the virtual vector; or bytes, which then
-   suit any type. */
-static size_t syn__round16(size_t n) {
-  return n > SIZE_MAX - 15 ? SIZE_MAX : (n + 15) & ~(size_t)15;
-}
-
-/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
-   either byte order, at any address. */
-static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
-  int i;
-  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
-}
-static uint64_t syn__get_bytes(const unsigned char *in, int n) {
-  uint64_t x = 0;
-  while (n-- > 0) x = x << 8 | in[n];
-  return x;
-}
-
-/* The edit distance of two names, upper and lower case alike (Wagner and Fischer 1974): of their
-   first 63 bytes; b ends at 0 or at a space. row[j]: between the first i letters of a and the first
-   j of b; `diagonal`: row[j - 1] of the letter before. */
-static int syn__edit_distance(const char *a, size_t size, const char *b) {
-  int row[64], i, j, na = (int)(size < 63 ? size : 63), nb = syn__min(63, (int)strcspn(b, " "));
-  for (j = 0; j <= nb; j++) row[j] = j;
-  for (i = 1; i <= na; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (j = 1; j <= nb; j++) {
-      int replaced = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32));
-      diagonal = row[j];
-      row[j] = syn__min(syn__min(row[j], row[j - 1]) + 1, replaced);
-    }
-  }
-  return row[nb];
-}
-/* The nearer of two names to the given one; of equally near ones `first`, which may be null. */
-static const char *syn__nearer(const char *given, size_t size, const char *first,
-                               const char *second) {
-  if (!first) return second;
-  return syn__edit_distance(given, size, second) < syn__edit_distance(given, size, first) ? second
-                                                                                          : first;
-}
-/* The nearest of `count` names, null: count is 0. Each is a `const char *`, `step` bytes behind the
-   one before: elements of an array, or first fields of its structs. */
-static const char *syn__nearest(const char *given, size_t size, const void *names, size_t count,
-                                size_t step) {
-  const char *nearest = NULL, *at = (const char *)names;
-  for (; count > 0; count--, at += step) {
-    const char *name;
-    memcpy(&name, at, sizeof name);
-    nearest = syn__nearer(given, size, nearest, name);
-  }
-  return nearest;
-}
-
-/* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
-   machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
-
-/* 1: the machine has a division of doubles, as those of 64 bits have. */
-#ifndef SYN__DIVIDES
-#define SYN__DIVIDES (SIZE_MAX > 0xFFFFFFFFu)
-#endif
-
-/* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
-   the machine has no division of doubles one costs hundreds of instructions. The significand with
-   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
-   the remainder would add below them decides a rounding only by not being 0. */
-static double syn__over(double x, uint32_t n) {
-  uint64_t bits, m, q;
-  uint32_t rest, next, low;
-  int exponent;
-  memcpy(&bits, &x, sizeof bits);
-  exponent = (int)(bits >> 52 & 2047);
-  if (SYN__DIVIDES || exponent < 64 || exponent == 2047) /* 0, tiny or not finite */
-    return x / (double)n;
-  m = bits << 11 | (uint64_t)1 << 63;
-  q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
-  rest = (uint32_t)(m >> 32) % n;
-  next = rest << 16 | (uint32_t)(m >> 16 & 0xFFFF);
-  q |= (uint64_t)(next / n) << 16;
-  next = next % n << 16 | (uint32_t)(m & 0xFFFF);
-  q |= next / n;
-  rest = next % n;
-  for (; !(q >> 63); q <<= 1) exponent--;
-  low = (uint32_t)(q & 2047) | (rest != 0);
-  q >>= 11;
-  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
-  bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-/* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13, whose first term left out
-   is 4e-18; then n doublings, which are exact. ln 2 comes in two parts, the first with 21 zero bits
-   at its end, so that n times it is exact and r keeps all its digits. */
-static double syn__exp(double x) {
-  double n, r, sum = 1.0, half;
-  int i, k;
-  if (!(x >= -745.0)) return x < 0.0 ? 0.0 : x; /* far below, or not a number */
-  if (x > 709.0) return (double)INFINITY;
-  n = floor(x * 1.4426950408889634074 + 0.5);
-  r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  for (i = 13; i >= 1; i--) sum = 1.0 + syn__over(sum * r, (uint32_t)i);
-  half = n < 0.0 ? 0.5 : 2.0;
-  for (k = (int)fabs(n); k > 0; k--) sum *= half;
-  return sum;
-}
-
-/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m-1)/(m+1), by
-   its series in s^2 <= 0.0295; the first term left out is 2e-20 of the sum. The small parts are
-   added first. -inf for x <= 0: the loss of a label of probability 0. */
-static double syn__log(double x) {
-  double s, s2, sum = 0.0, k = 0.0;
-  int i;
-  if (x <= 0.0) return -(double)INFINITY;
-  if (!(x < (double)INFINITY)) return x;
-  while (x >= 1.41421356237309504880) x *= 0.5, k += 1.0;
-  while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
-  s = (x - 1.0) / (x + 1.0);
-  s2 = s * s;
-  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + syn__over(1.0, (uint32_t)i);
-  return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
-}
-
-/* base^e for base > 0 */
-static double syn__pow(double base, double e) { return syn__exp(e * syn__log(base)); }
-
-/* sin(x) and cos(x) for 0 <= x < 1e6: x = q pi/2 + r, |r| <= pi/4, then the Taylor series of both
-   to r^17 and r^16. pi/2 comes in three parts (Cody & Waite 1980): the first two end in 20 zero
-   bits or more, so q times them is exact for q < 2^20. Each quarter turn makes (c, -s) of
-   (s, c). */
-static void syn__sincos(double x, double *sine, double *cosine) {
-  double q = floor(x * 0.63661977236758134308 + 0.5), r, r2, s = 0.0, c = 0.0, swap;
-  int i, quadrant = (int)(q - 4.0 * floor(q / 4.0));
-  r = ((x - q * 1.57079632673412561417e+00) - q * 6.07710050630396597660e-11) -
-      q * 2.02226624879595063154e-21;
-  r2 = r * r;
-  for (i = 17; i >= 3; i -= 2) {
-    s = syn__over((1.0 - s) * r2, (uint32_t)(i * (i - 1)));
-    c = syn__over((1.0 - c) * r2, (uint32_t)((i - 1) * (i - 2)));
-  }
-  s = r * (1.0 - s);
-  c = 1.0 - c;
-  if (quadrant & 1) swap = s, s = c, c = -swap;
-  if (quadrant & 2) s = -s, c = -c;
-  *sine = s;
-  *cosine = c;
-}
+/* Tasks, in the order of their names in configurations. */
+enum { SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG };
 
 /* ==============================================================================================
-   >>status   the first error is kept with its numbers
+   >>utf-8   decoding, encoding
    ============================================================================================== */
-
-/* Enum and texts come from one list: their order cannot differ. A number that is no status may come
-   from a file or a cast, so it is looked at first. */
-const char *syn_status_text(syn_status status) {
-#define SYN__TEXT(name, text) text,
-  static const char *const texts[] = {SYN_STATUS_LIST(SYN__TEXT)};
-#undef SYN__TEXT
-  return (unsigned)status < SYN_STATUS_COUNT ? texts[status] : "no such status";
-}
-
-void syn_context_clear(syn_context *c) {
-  if (!c) return;
-  c->status = SYN_OK;
-  c->message[0] = 0;
-}
-
-#define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
-/* These are of >>utf-8, below. */
-static void syn__show(char *out, size_t capacity, const char *text, size_t size);
-static const char *syn__shorten(char out[SYN__SHORT], const char *text);
-
-/* Records a failure, unless an earlier one is still there, and returns it: the first error is the
-   cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
-   is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
-   even where it shows a word of somebody's file: control characters are visible, see syn__show. It
-   is written beside the message, since an argument may lie in that. */
-static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
-    SYN__PRINTF(3, 4);
-static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
-  char text[sizeof c->message];
-  va_list args;
-  int size;
-  if (!c || c->status != SYN_OK) return status;
-  c->status = status;
-  va_start(args, format);
-  size = syn__vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  syn__show(c->message, sizeof c->message, text, size < 0 ? 0 : (size_t)size);
-  return status;
-}
-/* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
-   never reached, which the compiler leaves out. */
-#ifdef SYN_NO_MESSAGES
-#define SYN__MESSAGES 0
-static syn_status syn__fail_status(syn_context *c, syn_status status) {
-  if (!c || c->status != SYN_OK) return status;
-  memcpy(c->message, syn_status_text(status), strlen(syn_status_text(status)) + 1);
-  return c->status = status;
-}
-#define syn__fail(c, status, ...) \
-  (SYN__MESSAGES ? syn__fail(c, status, __VA_ARGS__) : syn__fail_status(c, status))
-#else
-#define SYN__MESSAGES 1
-#endif
-
-/* 1 when an object was given; else records that it is missing. Most likely its maker failed, and
-   then that error stands in the context already and stays: so a program may look once, at its
-   end. */
-static int syn__given(syn_context *c, const void *object, const char *what) {
-  if (!object) syn__fail(c, SYN_E_VALUE, "no %s was given", what);
-  return object != NULL;
-}
-
-/* The index of a name in a list that is laid out as for syn__nearest; -1: it is not in it, recorded
-   with the whole list, which fits 100 characters. */
-static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
-                           size_t count, size_t step) {
-  const char *at = (const char *)names, *name;
-  char list[100] = "", shown[SYN__SHORT];
-  size_t i;
-  for (i = 0; i < count; i++, at += step) {
-    memcpy(&name, at, sizeof name);
-    if (!strcmp(given, name)) return (int)i;
-    if (!SYN__MESSAGES) continue;
-    if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
-    strcat(list, name);
-  }
-  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
-            syn__shorten(shown, given), list,
-            syn__nearest(given, strlen(given), names, count, step));
-  return -1;
-}
-
-/* ==============================================================================================
-   >>memory   the caller's allocator, aligned blocks, growing arrays, the arena of a graph
-   ============================================================================================== */
-
-/* For a large block the default allocator requests pages of 2 MiB from Linux: a step reads all its
-   memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only a
-   hint; errno may be set. With -std=c99 the C library declares no madvise. */
-#if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
-#define SYN__LARGE_PAGE ((size_t)1 << 21)
-#endif
-
-/* The defaults, which need no user pointer. A large block is aligned to a large page, so that its
-   beginning lies in one, too. */
-static void *syn__default_alloc(void *user, size_t bytes) {
-  SYN__UNUSED(user);
-#ifdef SYN__LARGE_PAGE
-  if (bytes >= 2 * SYN__LARGE_PAGE) {
-    void *block = NULL;
-    if (posix_memalign(&block, SYN__LARGE_PAGE, bytes)) return NULL;
-    madvise(block, bytes / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
-    return block;
-  }
-#endif
-  return malloc(bytes);
-}
-static void syn__default_release(void *user, void *block) {
-  SYN__UNUSED(user);
-  free(block);
-}
-
-/* `count` elements of `size` bytes, zeroed, aligned to SYN__ALIGN; null (recorded) when memory is
-   out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
-   promises no alignment, so the block is larger, and its address is stored before the result:
-     block: [0 to SYN__ALIGN - 1 bytes unused] [the pointer `block`] [count * size bytes, aligned]
-   The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
-static void *syn__alloc(syn_context *c, size_t count, size_t size) {
-  size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
-  char *block = NULL, *at;
-  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
-  if (!block) {
-    syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
-    return NULL;
-  }
-  at = block + sizeof(void *);
-  at += (SYN__ALIGN - (uintptr_t)at % SYN__ALIGN) % SYN__ALIGN;
-  memcpy(at - sizeof(void *), &block, sizeof block);
-  memset(at, 0, bytes);
-  return at;
-}
-
-/* After an allocation failed: what it was for, with the options that determine its bytes. Of
-   several calls the first says it. */
-static void syn__memory_for(syn_context *c, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__memory_for(syn_context *c, const char *format, ...) {
-  size_t size = c ? strlen(c->message) : 0;
-  va_list args;
-  if (!SYN__MESSAGES || size < 13 || size + 6 > sizeof c->message ||
-      memcmp(c->message, "out of memory", 13) || strstr(c->message, " for "))
-    return;
-  memcpy(c->message + size, " for ", 6);
-  va_start(args, format);
-  syn__vsnprintf(c->message + size + 5, sizeof c->message - size - 5, format, args);
-  va_end(args);
-}
-
-/* Null is allowed. With the context that made it: the allocator is that context's. */
-static void syn__free(syn_context *c, void *at) {
-  void *block;
-  if (!at) return;
-  memcpy(&block, (char *)at - sizeof(void *), sizeof block);
-  c->options.release(c->options.user, block);
-}
-
-/* 1: `at` points into the `bytes` bytes at `block`. */
-static int syn__lies_in(const void *at, const void *block, size_t bytes) {
-  return block && (uintptr_t)at - (uintptr_t)block < bytes;
-}
-
-/* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
-   points to the pointer to the array, which has a type of its own and so is copied by memcpy. The
-   capacity grows by half, so that n elements added one by one are moved O(n) times in all. After a
-   failure the array is as it was. */
-static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
-  size_t cap_new = *cap ? *cap : 16;
-  void *old, *moved;
-  if (need <= *cap) return SYN_OK;
-  while (cap_new < need) cap_new = syn__add_size(cap_new, cap_new / 2); /* ends at SIZE_MAX */
-  moved = syn__alloc(c, cap_new, size);
-  if (!moved) return SYN_E_MEMORY;
-  memcpy(&old, at, sizeof old);
-  if (old) memcpy(moved, old, *cap * size);
-  syn__free(c, old);
-  memcpy(at, &moved, sizeof moved);
-  *cap = cap_new;
-  return SYN_OK;
-}
-
-/* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
-   each a header and `size` bytes for objects. */
-#ifndef SYN__ARENA_CHUNK /* a test makes it smaller, so that every object can fail */
-#define SYN__ARENA_CHUNK (64 * SYN__ALIGN)
-#endif
-#define SYN__ARENA_HEADER ((sizeof(syn__chunk) + 15) / 16 * 16)
-typedef struct syn__chunk {
-  struct syn__chunk *next;
-  size_t used, size;
-} syn__chunk;
-typedef struct syn__arena {
-  syn_context *c;
-  syn__chunk *chunks;
-} syn__arena;
-
-/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One larger
-   than a chunk gets its own, behind the first of the list, which is filled further; what
-   saturated at SIZE_MAX then fails in syn__alloc. */
-static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
-  size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
-  size_t bytes = syn__add_size(syn__mul_size(count, size), unit - 1) / unit * unit;
-  size_t chunk_size = bytes > SYN__ARENA_CHUNK ? bytes : SYN__ARENA_CHUNK;
-  syn__chunk *k = a->chunks, **link = &a->chunks;
-  char *at;
-  if (!k || k->size - k->used < bytes) {
-    if (k && bytes > SYN__ARENA_CHUNK) link = &k->next;
-    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ARENA_HEADER, chunk_size));
-    if (!k) return NULL;
-    k->size = chunk_size;
-    k->next = *link;
-    *link = k;
-  }
-  at = (char *)k + SYN__ARENA_HEADER + k->used;
-  k->used += bytes;
-  return at;
-}
-
-/* A copy of a text with its final 0, which the zeroed memory holds already. */
-static char *syn__arena_text(syn__arena *a, const char *at, size_t size) {
-  char *copy = (char *)syn__arena_get(a, size + 1, 1);
-  if (copy && size) memcpy(copy, at, size);
-  return copy;
-}
-
-/* All chunks; the arena is empty and may be used again. */
-static void syn__arena_free(syn__arena *a) {
-  syn__chunk *k = a->chunks, *next;
-  for (; k; k = next) next = k->next, syn__free(a->c, k);
-  a->chunks = NULL;
-}
-
-/* ==============================================================================================
-   >>random   splitmix64: one multiply-and-shift hash of a counter (Steele, Lea, Flood 2014)
-   ============================================================================================== */
-
-/* A bijection of 64 bits: every bit of z moves about half of the bits of the result. Here it also
-   serves as the hash of keys; being a bijection, it never makes two keys one. */
-static uint64_t syn__mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-/* The step is 2^64 / golden ratio, made odd: the counter meets all 2^64 values, far apart. */
-uint64_t syn_random_next(syn_random *r) {
-  if (!r) return 0;
-  r->state += 0x9E3779B97F4A7C15u;
-  return syn__mix(r->state);
-}
-
-/* A float holds 24 bits exactly; more would round, and some of them up to 1. */
-float syn_random_uniform(syn_random *r) {
-  return (float)(syn_random_next(r) >> 40) * (1.0f / 16777216.0f);
-}
-
-/* Box-Muller: sqrt(-2 ln u) cos(2 pi v), u in (0, 1], so that ln u is finite. The second number the
-   pair would give (with sin) is not kept: the state stays one counter, and a copy goes on alike. */
-float syn_random_normal(syn_random *r) {
-  double u = ((double)(syn_random_next(r) >> 11) + 1.0) / 9007199254740992.0;
-  double v = (double)(syn_random_next(r) >> 11) / 9007199254740992.0, s, c;
-  syn__sincos(6.28318530717958647693 * v, &s, &c);
-  return (float)(sqrt(-2.0 * syn__log(u)) * c);
-}
-
-/* Numbers from the last, incomplete run of n below 2^64 are drawn again: taken modulo n they would
-   make its first results more probable. n <= 0, which has no answer, gives 0. */
-int syn_random_below(syn_random *r, int n) {
-  uint64_t range = n > 0 ? (uint64_t)n : 1, limit = UINT64_MAX - UINT64_MAX % range, x;
-  do x = syn_random_next(r);
-  while (x >= limit);
-  return (int)(x % range);
-}
-
-/* ==============================================================================================
-   >>utf-8   decoding, encoding; texts that are fit for a message
-   ============================================================================================== */
-
-syn_text syn_text_of(const char *text) {
-  syn_text all = {text ? text : "", 0};
-  all.size = strlen(all.at);
-  return all;
-}
-/* A function, because C++11 has no compound literals. */
-static syn_text syn__text_of(const char *at, size_t size) {
-  syn_text text = {at, size};
-  return text;
-}
-
-/* < 0, 0, > 0. The order of bytes, which for UTF-8 is the order of code points. */
-static int syn__text_compare(syn_text a, syn_text b) {
-  size_t shared = a.size < b.size ? a.size : b.size;
-  int order = shared ? memcmp(a.at, b.at, shared) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-#endif /* !SYN_SMALL */
 
 #define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 
@@ -3161,127 +1688,16 @@ static uint32_t syn__utf8_before(syn_text text, size_t *end) {
   return SYN__INVALID_BYTE | (unsigned char)text.at[*end];
 }
 
-
 /* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
    no part of the text. */
 static size_t syn__bom_size(const char *at, size_t size) {
   return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
-#ifndef SYN_SMALL
-/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
-   UTF-8 alone, so what they will hold is checked where it is given. */
-static const char *syn__utf8_invalid(const char *text) {
-  syn_text all = syn__text_of(text, strlen(text));
-  size_t at = 0, next = 0;
-  for (; next < all.size; at = next)
-    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
-  return text + all.size;
-}
-
-/* 1 for a code point that a terminal obeys instead of showing it: control characters of ASCII and
-   above it, what breaks a line, what turns the direction of the text beside it; and for a byte that
-   is no UTF-8. */
-static int syn__hidden(uint32_t ch) {
-  return ch < 0x20 || (ch >= 0x7F && ch < 0xA0) || ch == 0x61C || ch == 0x200E || ch == 0x200F ||
-         (ch >= 0x2028 && ch <= 0x202E) || (ch >= 0x2066 && ch <= 0x2069) || ch > 0x10FFFF;
-}
-
-/* The character at *at, which moves behind it, as messages and terminals show it: itself; \x1b for
-   a byte of ASCII or one that is no UTF-8, \u202e for another code point. Returns its bytes. */
-static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
-  static const char digits[] = "0123456789abcdef";
-  size_t from = *at, n, i;
-  uint32_t ch = syn__utf8_decode(text, at);
-  if (!syn__hidden(ch)) {
-    memcpy(out, text.at + from, *at - from);
-    return *at - from;
-  }
-  n = *at - from == 1 ? 2 : 4;
-  out[0] = '\\';
-  out[1] = n == 2 ? 'x' : 'u';
-  for (i = 0; i < n; i++) out[2 + i] = digits[ch >> 4 * (n - 1 - i) & 15];
-  return 2 + n;
-}
-
-/* Bytes of a text without a character at its end that is not complete. */
-static size_t syn__utf8_whole(const char *text, size_t size) {
-  size_t i;
-  for (i = 1; i <= 3 && i <= size; i++) {
-    unsigned char ch = (unsigned char)text[size - i];
-    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
-    if (ch < 0x80) break;
-  }
-  return size;
-}
-
-/* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
-   with "..." at its end, where it does not fit. */
-static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
-  char one[8];
-  size_t used = 0, at, n;
-  int cut = size >= capacity;
-  syn_text all = syn__text_of(text, size);
-  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
-  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
-  cut = cut || used >= capacity;
-  for (at = used = 0; at < all.size; used += n) {
-    n = syn__visible(all, &at, one);
-    if (used + n + (cut ? 4 : 1) > capacity) break;
-    memcpy(out + used, one, n);
-  }
-  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
-}
-
-/* A name from a file as a message shows it: when it is long, cut between characters. */
-static const char *syn__shorten(char out[SYN__SHORT], const char *text) {
-  size_t n = strlen(text);
-  int cut = n > SYN__SHORT - 4;
-  if (cut)
-    for (n = SYN__SHORT - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
-  memcpy(out, text, n);
-  memcpy(out + n, cut ? "..." : "", cut ? 4 : 1);
-  return out;
-}
-
-/* The decimal digits of n, behind a minus sign where asked; points into `out`. The printf format
-   of a 64-bit number differs between C libraries. */
-static const char *syn__decimal(char out[24], uint64_t n, int negative) {
-  char *at = out + 23;
-  *at = 0;
-  do { /* n / 10 by parts of 16 bits: boards have no division of 64 bits */
-    uint64_t quotient = 0;
-    uint32_t rest = 0;
-    int shift;
-    for (shift = 48; shift >= 0; shift -= 16) {
-      rest = rest << 16 | (uint32_t)(n >> shift & 0xFFFF);
-      quotient = quotient << 16 | rest / 10;
-      rest %= 10;
-    }
-    *--at = (char)('0' + (int)rest);
-    n = quotient;
-  } while (n);
-  if (negative) *--at = '-';
-  return at;
-}
-
-/* a, b and c as one text, cut where `out` ends; returns the bytes of the whole. */
-static size_t syn__join(char *out, size_t capacity, const char *a, const char *b, const char *c) {
-  const char *parts[3];
-  size_t i, used = 0;
-  parts[0] = a, parts[1] = b, parts[2] = c;
-  for (i = 0; i < 3; i++)
-    for (; *parts[i]; parts[i]++, used++)
-      if (used + 1 < capacity) out[used] = *parts[i];
-  out[used < capacity ? used : capacity - 1] = 0;
-  return used;
-}
-
 /* ==============================================================================================
    >>unicode   lower case, composition of characters, by tables of the Unicode data files
    ============================================================================================== */
 
-#endif /* !SYN_SMALL */
 
 /* -- tables made by tools/unicode, Unicode 14.0.0 -- */
 /* Every `step`-th character from first to last moves by `add`. */
@@ -3796,6 +2212,92 @@ static int syn__is_space(uint32_t ch) {
          ch == 0x205F || ch == 0x3000;
 }
 
+#define SYN__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD in UTF-8 */
+#define SYN__MAX_WORD 256 /* bpe: characters of a word; the rest is a new word */
+
+/* How a text is read: as one word; split where ASCII has white space; as words between runs of
+   white space of Unicode. */
+enum { SYN__WHOLE, SYN__PARTS, SYN__WORDS };
+
+/* Reads the characters of a text. A copy keeps a position. */
+typedef struct syn__scanner {
+  syn_text text;
+  size_t at;     /* the byte that is decoded next */
+  int lower;     /* 1: in lower case */
+  int split;     /* of the enum above */
+  int space;     /* 1: a space comes next, before that byte */
+  size_t ends;   /* so many line ends come next */
+  uint32_t mark; /* this character comes next; 0: none */
+} syn__scanner;
+
+/* Moves behind the run of white space that begins at `at`; returns its line ends. */
+static size_t syn__scanner_skip(syn__scanner *s) {
+  size_t next = s->at, ends = 0;
+  uint32_t ch;
+  while (next < s->text.size && syn__is_space(ch = syn__utf8_decode(s->text, &next))) {
+    s->at = next;
+    ends += ch == '\n';
+  }
+  return ends;
+}
+
+/* Begins to read a text, behind its byte order mark. A text that is split begins with a space,
+   words also with line ends instead; white space behind the last word or line end is not read. An
+   empty text has no word. */
+static void syn__scanner_begin(syn__scanner *s, syn_text text, int split) {
+  size_t end = text.size;
+  memset(s, 0, sizeof *s);
+  s->text = text;
+  s->at = syn__bom_size(text.at, text.size);
+  s->split = split;
+  while (split == SYN__WORDS && end > s->at) {
+    const uint32_t ch = syn__utf8_before(text, &end);
+    if (ch == '\n' || !syn__is_space(ch)) break;
+    s->text.size = end;
+  }
+  s->space = split && s->text.size > s->at;
+  if (split == SYN__WORDS) s->ends = syn__scanner_skip(s);
+  if (s->ends) s->space = 0;
+}
+
+/* 1: there is another character, for which the caller may call syn__scanner_next. */
+static int syn__scanner_more(const syn__scanner *s) {
+  return s->space || s->ends || s->mark || s->at < s->text.size;
+}
+
+/* The next character, in lower case where `lower` says so. A capital I with a dot becomes two
+   characters. An invalid byte is above every range. */
+static uint32_t syn__scanner_next(syn__scanner *s) {
+  uint32_t ch = s->mark;
+  size_t begin = s->at;
+  if (ch) return s->mark = 0, ch;
+  if (s->space) return s->space = 0, (uint32_t)' ';
+  if (s->ends) return s->ends--, (uint32_t)'\n';
+  ch = syn__utf8_decode(s->text, &s->at);
+  if (s->split == SYN__WORDS && syn__is_space(ch)) {
+    s->at = begin;
+    s->ends = syn__scanner_skip(s);
+    return s->ends ? s->ends--, (uint32_t)'\n' : (uint32_t)' ';
+  }
+  if (!s->lower) return ch;
+  if (ch == 0x130) return s->mark = 0x307, (uint32_t)'i';
+  if (ch == 0x3A3) return syn__sigma_ends(s->text, begin, s->at) ? 0x3C2 : 0x3C3;
+  return syn__lower(ch);
+}
+
+/* White space of ASCII, where the words of bpe begin. */
+static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* After a character: does its word go on? White space has no lower case and composes with nothing,
+   so the text tells. */
+static int syn__scanner_in_word(const syn__scanner *s) {
+  size_t next = s->at;
+  if (s->mark) return 1;
+  if (s->ends || next == s->text.size) return 0;
+  if (s->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(s->text, &next));
+  return !(s->split && syn__is_white(s->text.at[next]));
+}
+
 #ifndef SYN_SMALL
 #define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
 
@@ -3870,6 +2372,644 @@ static int syn__compose_marks(uint32_t *s, int start, int n) {
     else s[k++] = s[i], stays = kind;
   }
   return k;
+}
+
+/* ==============================================================================================
+   >>base   includes, checked sizes, elementary functions of the same bits everywhere
+   ============================================================================================== */
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#if defined(_OPENMP) || (!defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE))
+#include <time.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__FORKS /* a program may call fork(), see >>dispatch */
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+#endif
+#if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
+#include <sys/mman.h>
+#endif
+
+/* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
+   memory. Without optimization each inlined operation would add its vectors to the frame of the
+   kernel. The formats are checked by the compiler, since messages carry names that come from
+   files. */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__)
+#define SYN__INLINE static inline __attribute__((always_inline))
+#else
+#define SYN__INLINE static inline
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define SYN__PRINTF(fmt, args)
+#endif
+/* Without stdio.h: the compiler knows vsnprintf, or C lets a program declare it. */
+#if !defined(SYN_NO_STDIO)
+#define syn__vsnprintf vsnprintf
+#elif defined(__GNUC__) || defined(__clang__)
+#define syn__vsnprintf __builtin_vsnprintf
+#else
+#ifdef __cplusplus
+extern "C"
+#endif
+int vsnprintf(char *out, size_t capacity, const char *format, va_list args);
+#define syn__vsnprintf vsnprintf
+#endif
+SYN__PRINTF(3, 4)
+static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
+  va_list args;
+  int size;
+  va_start(args, format);
+  size = syn__vsnprintf(out, capacity, format, args);
+  va_end(args);
+  return size;
+}
+#define SYN__UNUSED(x) ((void)(x))
+/* A function of training, for a table; with SYN_INFERENCE null, so that the function is dropped. */
+#ifdef SYN_INFERENCE
+#define SYN__BACK(f) (0 ? (f) : NULL)
+#else
+#define SYN__BACK(f) f
+#endif
+/* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
+   cache line, one AVX-512 register. */
+#if defined(SYN_INFERENCE) && defined(SYN_NO_SIMD)
+#define SYN__INT8 0
+#define SYN__ALIGN 16
+#else
+#define SYN__INT8 1
+#define SYN__ALIGN 64
+#endif
+
+static int syn__min(int a, int b) { return a < b ? a : b; }
+static int syn__max(int a, int b) { return a > b ? a : b; }
+
+/* a*b and a+b, or SIZE_MAX when they do not fit: no allocation of that size ever succeeds. SIZE_MAX
+   stays SIZE_MAX through further sums and products but by 0, so a formula is checked once, at its
+   end, by the allocation itself. */
+static size_t syn__mul_size(size_t a, size_t b) {
+  return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+static size_t syn__add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
+/* n rounded up to a multiple of 16: floats, the width of the virtual vector; or bytes, which then
+   suit any type. */
+static size_t syn__round16(size_t n) {
+  return n > SIZE_MAX - 15 ? SIZE_MAX : (n + 15) & ~(size_t)15;
+}
+
+/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
+   either byte order, at any address. */
+static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
+  int i;
+  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
+}
+static uint64_t syn__get_bytes(const unsigned char *in, int n) {
+  uint64_t x = 0;
+  while (n-- > 0) x = x << 8 | in[n];
+  return x;
+}
+
+/* The edit distance of two names, upper and lower case alike (Wagner and Fischer 1974): of their
+   first 63 bytes; b ends at 0 or at a space. row[j]: between the first i letters of a and the first
+   j of b; `diagonal`: row[j - 1] of the letter before. */
+static int syn__edit_distance(const char *a, size_t size, const char *b) {
+  int row[64], i, j, na = (int)(size < 63 ? size : 63), nb = syn__min(63, (int)strcspn(b, " "));
+  for (j = 0; j <= nb; j++) row[j] = j;
+  for (i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (j = 1; j <= nb; j++) {
+      int replaced = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32));
+      diagonal = row[j];
+      row[j] = syn__min(syn__min(row[j], row[j - 1]) + 1, replaced);
+    }
+  }
+  return row[nb];
+}
+/* The nearer of two names to the given one; of equally near ones `first`, which may be null. */
+static const char *syn__nearer(const char *given, size_t size, const char *first,
+                               const char *second) {
+  if (!first) return second;
+  return syn__edit_distance(given, size, second) < syn__edit_distance(given, size, first) ? second
+                                                                                          : first;
+}
+/* The nearest of `count` names, null: count is 0. Each is a `const char *`, `step` bytes behind the
+   one before: elements of an array, or first fields of its structs. */
+static const char *syn__nearest(const char *given, size_t size, const void *names, size_t count,
+                                size_t step) {
+  const char *nearest = NULL, *at = (const char *)names;
+  for (; count > 0; count--, at += step) {
+    const char *name;
+    memcpy(&name, at, sizeof name);
+    nearest = syn__nearer(given, size, nearest, name);
+  }
+  return nearest;
+}
+
+/* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
+   machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
+
+/* 1: the machine has a division of doubles, as those of 64 bits have. */
+#ifndef SYN__DIVIDES
+#define SYN__DIVIDES (SIZE_MAX > 0xFFFFFFFFu)
+#endif
+
+/* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
+   the machine has no division of doubles one costs hundreds of instructions. The significand with
+   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
+   the remainder would add below them decides a rounding only by not being 0. */
+static double syn__over(double x, uint32_t n) {
+  uint64_t bits, m, q;
+  uint32_t rest, next, low;
+  int exponent;
+  memcpy(&bits, &x, sizeof bits);
+  exponent = (int)(bits >> 52 & 2047);
+  if (SYN__DIVIDES || exponent < 64 || exponent == 2047) /* 0, tiny or not finite */
+    return x / (double)n;
+  m = bits << 11 | (uint64_t)1 << 63;
+  q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
+  rest = (uint32_t)(m >> 32) % n;
+  next = rest << 16 | (uint32_t)(m >> 16 & 0xFFFF);
+  q |= (uint64_t)(next / n) << 16;
+  next = next % n << 16 | (uint32_t)(m & 0xFFFF);
+  q |= next / n;
+  rest = next % n;
+  for (; !(q >> 63); q <<= 1) exponent--;
+  low = (uint32_t)(q & 2047) | (rest != 0);
+  q >>= 11;
+  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
+  bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13, whose first term left out
+   is 4e-18; then n doublings, which are exact. ln 2 comes in two parts, the first with 21 zero bits
+   at its end, so that n times it is exact and r keeps all its digits. */
+static double syn__exp(double x) {
+  double n, r, sum = 1.0, half;
+  int i, k;
+  if (!(x >= -745.0)) return x < 0.0 ? 0.0 : x; /* far below, or not a number */
+  if (x > 709.0) return (double)INFINITY;
+  n = floor(x * 1.4426950408889634074 + 0.5);
+  r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  for (i = 13; i >= 1; i--) sum = 1.0 + syn__over(sum * r, (uint32_t)i);
+  half = n < 0.0 ? 0.5 : 2.0;
+  for (k = (int)fabs(n); k > 0; k--) sum *= half;
+  return sum;
+}
+
+/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m-1)/(m+1), by
+   its series in s^2 <= 0.0295; the first term left out is 2e-20 of the sum. The small parts are
+   added first. -inf for x <= 0: the loss of a label of probability 0. */
+static double syn__log(double x) {
+  double s, s2, sum = 0.0, k = 0.0;
+  int i;
+  if (x <= 0.0) return -(double)INFINITY;
+  if (!(x < (double)INFINITY)) return x;
+  while (x >= 1.41421356237309504880) x *= 0.5, k += 1.0;
+  while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
+  s = (x - 1.0) / (x + 1.0);
+  s2 = s * s;
+  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + syn__over(1.0, (uint32_t)i);
+  return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
+}
+
+/* base^e for base > 0 */
+static double syn__pow(double base, double e) { return syn__exp(e * syn__log(base)); }
+
+/* sin(x) and cos(x) for 0 <= x < 1e6: x = q pi/2 + r, |r| <= pi/4, then the Taylor series of both
+   to r^17 and r^16. pi/2 comes in three parts (Cody & Waite 1980): the first two end in 20 zero
+   bits or more, so q times them is exact for q < 2^20. Each quarter turn makes (c, -s) of
+   (s, c). */
+static void syn__sincos(double x, double *sine, double *cosine) {
+  double q = floor(x * 0.63661977236758134308 + 0.5), r, r2, s = 0.0, c = 0.0, swap;
+  int i, quadrant = (int)(q - 4.0 * floor(q / 4.0));
+  r = ((x - q * 1.57079632673412561417e+00) - q * 6.07710050630396597660e-11) -
+      q * 2.02226624879595063154e-21;
+  r2 = r * r;
+  for (i = 17; i >= 3; i -= 2) {
+    s = syn__over((1.0 - s) * r2, (uint32_t)(i * (i - 1)));
+    c = syn__over((1.0 - c) * r2, (uint32_t)((i - 1) * (i - 2)));
+  }
+  s = r * (1.0 - s);
+  c = 1.0 - c;
+  if (quadrant & 1) swap = s, s = c, c = -swap;
+  if (quadrant & 2) s = -s, c = -c;
+  *sine = s;
+  *cosine = c;
+}
+
+/* ==============================================================================================
+   >>texts   texts in the order of their bytes; as a message shows them
+   ============================================================================================== */
+
+#define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
+
+syn_text syn_text_of(const char *text) {
+  syn_text all = {text ? text : "", 0};
+  all.size = strlen(all.at);
+  return all;
+}
+/* A function, because C++11 has no compound literals. */
+static syn_text syn__text_of(const char *at, size_t size) {
+  syn_text text = {at, size};
+  return text;
+}
+
+/* < 0, 0, > 0. The order of bytes, which for UTF-8 is the order of code points. */
+static int syn__text_compare(syn_text a, syn_text b) {
+  size_t shared = a.size < b.size ? a.size : b.size;
+  int order = shared ? memcmp(a.at, b.at, shared) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__utf8_invalid(const char *text) {
+  syn_text all = syn__text_of(text, strlen(text));
+  size_t at = 0, next = 0;
+  for (; next < all.size; at = next)
+    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
+  return text + all.size;
+}
+
+/* 1 for a code point that a terminal obeys instead of showing it: control characters of ASCII and
+   above it, what breaks a line, what turns the direction of the text beside it; and for a byte that
+   is no UTF-8. */
+static int syn__hidden(uint32_t ch) {
+  return ch < 0x20 || (ch >= 0x7F && ch < 0xA0) || ch == 0x61C || ch == 0x200E || ch == 0x200F ||
+         (ch >= 0x2028 && ch <= 0x202E) || (ch >= 0x2066 && ch <= 0x2069) || ch > 0x10FFFF;
+}
+
+/* The character at *at, which moves behind it, as messages and terminals show it: itself; \x1b for
+   a byte of ASCII or one that is no UTF-8, \u202e for another code point. Returns its bytes. */
+static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
+  static const char digits[] = "0123456789abcdef";
+  size_t from = *at, n, i;
+  uint32_t ch = syn__utf8_decode(text, at);
+  if (!syn__hidden(ch)) {
+    memcpy(out, text.at + from, *at - from);
+    return *at - from;
+  }
+  n = *at - from == 1 ? 2 : 4;
+  out[0] = '\\';
+  out[1] = n == 2 ? 'x' : 'u';
+  for (i = 0; i < n; i++) out[2 + i] = digits[ch >> 4 * (n - 1 - i) & 15];
+  return 2 + n;
+}
+
+/* Bytes of a text without a character at its end that is not complete. */
+static size_t syn__utf8_whole(const char *text, size_t size) {
+  size_t i;
+  for (i = 1; i <= 3 && i <= size; i++) {
+    unsigned char ch = (unsigned char)text[size - i];
+    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
+    if (ch < 0x80) break;
+  }
+  return size;
+}
+
+/* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
+   with "..." at its end, where it does not fit. */
+static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
+  char one[8];
+  size_t used = 0, at, n;
+  int cut = size >= capacity;
+  syn_text all = syn__text_of(text, size);
+  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
+  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
+  cut = cut || used >= capacity;
+  for (at = used = 0; at < all.size; used += n) {
+    n = syn__visible(all, &at, one);
+    if (used + n + (cut ? 4 : 1) > capacity) break;
+    memcpy(out + used, one, n);
+  }
+  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
+}
+
+/* A name from a file as a message shows it: when it is long, cut between characters. */
+static const char *syn__shorten(char out[SYN__SHORT], const char *text) {
+  size_t n = strlen(text);
+  int cut = n > SYN__SHORT - 4;
+  if (cut)
+    for (n = SYN__SHORT - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+  memcpy(out, text, n);
+  memcpy(out + n, cut ? "..." : "", cut ? 4 : 1);
+  return out;
+}
+
+/* The decimal digits of n, behind a minus sign where asked; points into `out`. The printf format
+   of a 64-bit number differs between C libraries. */
+static const char *syn__decimal(char out[24], uint64_t n, int negative) {
+  char *at = out + 23;
+  *at = 0;
+  do { /* n / 10 by parts of 16 bits: boards have no division of 64 bits */
+    uint64_t quotient = 0;
+    uint32_t rest = 0;
+    int shift;
+    for (shift = 48; shift >= 0; shift -= 16) {
+      rest = rest << 16 | (uint32_t)(n >> shift & 0xFFFF);
+      quotient = quotient << 16 | rest / 10;
+      rest %= 10;
+    }
+    *--at = (char)('0' + (int)rest);
+    n = quotient;
+  } while (n);
+  if (negative) *--at = '-';
+  return at;
+}
+
+/* a, b and c as one text, cut where `out` ends; returns the bytes of the whole. */
+static size_t syn__join(char *out, size_t capacity, const char *a, const char *b, const char *c) {
+  const char *parts[3];
+  size_t i, used = 0;
+  parts[0] = a, parts[1] = b, parts[2] = c;
+  for (i = 0; i < 3; i++)
+    for (; *parts[i]; parts[i]++, used++)
+      if (used + 1 < capacity) out[used] = *parts[i];
+  out[used < capacity ? used : capacity - 1] = 0;
+  return used;
+}
+
+/* ==============================================================================================
+   >>status   the first error is kept with its numbers
+   ============================================================================================== */
+
+/* Enum and texts come from one list: their order cannot differ. A number that is no status may come
+   from a file or a cast, so it is looked at first. */
+const char *syn_status_text(syn_status status) {
+#define SYN__TEXT(name, text) text,
+  static const char *const texts[] = {SYN_STATUS_LIST(SYN__TEXT)};
+#undef SYN__TEXT
+  return (unsigned)status < SYN_STATUS_COUNT ? texts[status] : "no such status";
+}
+
+void syn_context_clear(syn_context *c) {
+  if (!c) return;
+  c->status = SYN_OK;
+  c->message[0] = 0;
+}
+
+/* Records a failure, unless an earlier one is still there, and returns it: the first error is the
+   cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
+   is cut where the message ends, so a name from a file can be long, and it stays one line of UTF-8
+   even where it shows a word of somebody's file: control characters are visible, see syn__show. It
+   is written beside the message, since an argument may lie in that. */
+static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
+    SYN__PRINTF(3, 4);
+static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
+  char text[sizeof c->message];
+  va_list args;
+  int size;
+  if (!c || c->status != SYN_OK) return status;
+  c->status = status;
+  va_start(args, format);
+  size = syn__vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  syn__show(c->message, sizeof c->message, text, size < 0 ? 0 : (size_t)size);
+  return status;
+}
+/* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
+   never reached, which the compiler leaves out. */
+#ifdef SYN_NO_MESSAGES
+#define SYN__MESSAGES 0
+static syn_status syn__fail_status(syn_context *c, syn_status status) {
+  if (!c || c->status != SYN_OK) return status;
+  memcpy(c->message, syn_status_text(status), strlen(syn_status_text(status)) + 1);
+  return c->status = status;
+}
+#define syn__fail(c, status, ...) \
+  (SYN__MESSAGES ? syn__fail(c, status, __VA_ARGS__) : syn__fail_status(c, status))
+#else
+#define SYN__MESSAGES 1
+#endif
+
+/* 1 when an object was given; else records that it is missing. Most likely its maker failed, and
+   then that error stands in the context already and stays: so a program may look once, at its
+   end. */
+static int syn__given(syn_context *c, const void *object, const char *what) {
+  if (!object) syn__fail(c, SYN_E_VALUE, "no %s was given", what);
+  return object != NULL;
+}
+
+/* The index of a name in a list that is laid out as for syn__nearest; -1: it is not in it, recorded
+   with the whole list, which fits 100 characters. */
+static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
+                           size_t count, size_t step) {
+  const char *at = (const char *)names, *name;
+  char list[100] = "", shown[SYN__SHORT];
+  size_t i;
+  for (i = 0; i < count; i++, at += step) {
+    memcpy(&name, at, sizeof name);
+    if (!strcmp(given, name)) return (int)i;
+    if (!SYN__MESSAGES) continue;
+    if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
+    strcat(list, name);
+  }
+  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
+            syn__shorten(shown, given), list,
+            syn__nearest(given, strlen(given), names, count, step));
+  return -1;
+}
+
+/* ==============================================================================================
+   >>memory   the caller's allocator, aligned blocks, growing arrays, the arena of a graph
+   ============================================================================================== */
+
+/* For a large block the default allocator requests pages of 2 MiB from Linux: a step reads all its
+   memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only a
+   hint; errno may be set. With -std=c99 the C library declares no madvise. */
+#if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
+#define SYN__LARGE_PAGE ((size_t)1 << 21)
+#endif
+
+/* The defaults, which need no user pointer. A large block is aligned to a large page, so that its
+   beginning lies in one, too. */
+static void *syn__default_alloc(void *user, size_t bytes) {
+  SYN__UNUSED(user);
+#ifdef SYN__LARGE_PAGE
+  if (bytes >= 2 * SYN__LARGE_PAGE) {
+    void *block = NULL;
+    if (posix_memalign(&block, SYN__LARGE_PAGE, bytes)) return NULL;
+    madvise(block, bytes / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
+    return block;
+  }
+#endif
+  return malloc(bytes);
+}
+static void syn__default_release(void *user, void *block) {
+  SYN__UNUSED(user);
+  free(block);
+}
+
+/* `count` elements of `size` bytes, zeroed, aligned to SYN__ALIGN; null (recorded) when memory is
+   out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
+   promises no alignment, so the block is larger, and its address is stored before the result:
+     block: [0 to SYN__ALIGN - 1 bytes unused] [the pointer `block`] [count * size bytes, aligned]
+   The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
+static void *syn__alloc(syn_context *c, size_t count, size_t size) {
+  size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
+  char *block = NULL, *at;
+  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
+  if (!block) {
+    syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
+    return NULL;
+  }
+  at = block + sizeof(void *);
+  at += (SYN__ALIGN - (uintptr_t)at % SYN__ALIGN) % SYN__ALIGN;
+  memcpy(at - sizeof(void *), &block, sizeof block);
+  memset(at, 0, bytes);
+  return at;
+}
+
+/* After an allocation failed: what it was for, with the options that determine its bytes. Of
+   several calls the first says it. */
+static void syn__memory_for(syn_context *c, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__memory_for(syn_context *c, const char *format, ...) {
+  size_t size = c ? strlen(c->message) : 0;
+  va_list args;
+  if (!SYN__MESSAGES || size < 13 || size + 6 > sizeof c->message ||
+      memcmp(c->message, "out of memory", 13) || strstr(c->message, " for "))
+    return;
+  memcpy(c->message + size, " for ", 6);
+  va_start(args, format);
+  syn__vsnprintf(c->message + size + 5, sizeof c->message - size - 5, format, args);
+  va_end(args);
+}
+
+/* Null is allowed. With the context that made it: the allocator is that context's. */
+static void syn__free(syn_context *c, void *at) {
+  void *block;
+  if (!at) return;
+  memcpy(&block, (char *)at - sizeof(void *), sizeof block);
+  c->options.release(c->options.user, block);
+}
+
+/* 1: `at` points into the `bytes` bytes at `block`. */
+static int syn__lies_in(const void *at, const void *block, size_t bytes) {
+  return block && (uintptr_t)at - (uintptr_t)block < bytes;
+}
+
+/* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
+   points to the pointer to the array, which has a type of its own and so is copied by memcpy. The
+   capacity grows by half, so that n elements added one by one are moved O(n) times in all. After a
+   failure the array is as it was. */
+static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
+  size_t cap_new = *cap ? *cap : 16;
+  void *old, *moved;
+  if (need <= *cap) return SYN_OK;
+  while (cap_new < need) cap_new = syn__add_size(cap_new, cap_new / 2); /* ends at SIZE_MAX */
+  moved = syn__alloc(c, cap_new, size);
+  if (!moved) return SYN_E_MEMORY;
+  memcpy(&old, at, sizeof old);
+  if (old) memcpy(moved, old, *cap * size);
+  syn__free(c, old);
+  memcpy(at, &moved, sizeof moved);
+  *cap = cap_new;
+  return SYN_OK;
+}
+
+/* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
+   each a header and `size` bytes for objects. */
+#ifndef SYN__ARENA_CHUNK /* a test makes it smaller, so that every object can fail */
+#define SYN__ARENA_CHUNK (64 * SYN__ALIGN)
+#endif
+#define SYN__ARENA_HEADER ((sizeof(syn__chunk) + 15) / 16 * 16)
+typedef struct syn__chunk {
+  struct syn__chunk *next;
+  size_t used, size;
+} syn__chunk;
+typedef struct syn__arena {
+  syn_context *c;
+  syn__chunk *chunks;
+} syn__arena;
+
+/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One larger
+   than a chunk gets its own, behind the first of the list, which is filled further; what
+   saturated at SIZE_MAX then fails in syn__alloc. */
+static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
+  size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
+  size_t bytes = syn__add_size(syn__mul_size(count, size), unit - 1) / unit * unit;
+  size_t chunk_size = bytes > SYN__ARENA_CHUNK ? bytes : SYN__ARENA_CHUNK;
+  syn__chunk *k = a->chunks, **link = &a->chunks;
+  char *at;
+  if (!k || k->size - k->used < bytes) {
+    if (k && bytes > SYN__ARENA_CHUNK) link = &k->next;
+    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ARENA_HEADER, chunk_size));
+    if (!k) return NULL;
+    k->size = chunk_size;
+    k->next = *link;
+    *link = k;
+  }
+  at = (char *)k + SYN__ARENA_HEADER + k->used;
+  k->used += bytes;
+  return at;
+}
+
+/* A copy of a text with its final 0, which the zeroed memory holds already. */
+static char *syn__arena_text(syn__arena *a, const char *at, size_t size) {
+  char *copy = (char *)syn__arena_get(a, size + 1, 1);
+  if (copy && size) memcpy(copy, at, size);
+  return copy;
+}
+
+/* All chunks; the arena is empty and may be used again. */
+static void syn__arena_free(syn__arena *a) {
+  syn__chunk *k = a->chunks, *next;
+  for (; k; k = next) next = k->next, syn__free(a->c, k);
+  a->chunks = NULL;
+}
+
+/* ==============================================================================================
+   >>random   splitmix64: one multiply-and-shift hash of a counter (Steele, Lea, Flood 2014)
+   ============================================================================================== */
+
+/* A bijection of 64 bits: every bit of z moves about half of the bits of the result. Here it also
+   serves as the hash of keys; being a bijection, it never makes two keys one. */
+static uint64_t syn__mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/* The step is 2^64 / golden ratio, made odd: the counter meets all 2^64 values, far apart. */
+uint64_t syn_random_next(syn_random *r) {
+  if (!r) return 0;
+  r->state += 0x9E3779B97F4A7C15u;
+  return syn__mix(r->state);
+}
+
+/* A float holds 24 bits exactly; more would round, and some of them up to 1. */
+float syn_random_uniform(syn_random *r) {
+  return (float)(syn_random_next(r) >> 40) * (1.0f / 16777216.0f);
+}
+
+/* Box-Muller: sqrt(-2 ln u) cos(2 pi v), u in (0, 1], so that ln u is finite. The second number the
+   pair would give (with sin) is not kept: the state stays one counter, and a copy goes on alike. */
+float syn_random_normal(syn_random *r) {
+  double u = ((double)(syn_random_next(r) >> 11) + 1.0) / 9007199254740992.0;
+  double v = (double)(syn_random_next(r) >> 11) / 9007199254740992.0, s, c;
+  syn__sincos(6.28318530717958647693 * v, &s, &c);
+  return (float)(sqrt(-2.0 * syn__log(u)) * c);
+}
+
+/* Numbers from the last, incomplete run of n below 2^64 are drawn again: taken modulo n they would
+   make its first results more probable. n <= 0, which has no answer, gives 0. */
+int syn_random_below(syn_random *r, int n) {
+  uint64_t range = n > 0 ? (uint64_t)n : 1, limit = UINT64_MAX - UINT64_MAX % range, x;
+  do x = syn_random_next(r);
+  while (x >= limit);
+  return (int)(x % range);
 }
 
 /* ==============================================================================================
@@ -9314,373 +8454,6 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
 }
 
 /* ==============================================================================================
-   >>small build   instructions of a small model, made from the nodes of a network
-   ============================================================================================== */
-
-/* Every kind that a small model may have has a function `lower`, which appends the instructions of
-   one of its nodes. It names rows and caches by numbers of values; they get their offsets when all
-   instructions are there.
-
-   The encoder runs row by row as far as it can: a segment is a list of instructions that every row
-   runs before any row runs the next segment. Only attention needs a new segment, since a query
-   needs the keys of all rows. A value that a later segment reads is kept for all rows; but a norm
-   is computed anew in every segment that reads it, which needs no memory. */
-
-typedef struct syn__small_value {
-  int32_t bytes;          /* of a row */
-  int program, segment;   /* where it is written */
-  int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
-  int cache, state, kept; /* a cache; a row that stays; read by another program */
-  int around;             /* rows around the current one are read: it must not be overwritten */
-  int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
-  int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
-  int alias;              /* a value whose row it may overwrite, -1: none */
-  int row;                /* the value whose memory it has, found by syn__lower_rows */
-  int whole, part;        /* a slice of the row of value `whole`, `part` bytes into it; -1: none */
-  int32_t region, offset; /* found by syn__small_offsets */
-} syn__small_value;
-
-/* A table of positions and where it was written, 0: not yet. */
-typedef struct syn__small_table {
-  const float *x;
-  int32_t place;
-} syn__small_table;
-
-typedef struct syn__small_build {
-  syn_context *c;
-  const syn__graph *g;
-  const syn_config *config;
-  syn__array code[3]; /* int32_t, of each program */
-  syn__array data;    /* int32_t; word 0 is unused, since place 0 means none */
-  syn__array values;
-  int *of;            /* [values of the graph] the number of its small value */
-  int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
-  int32_t tokenizer[2]; /* places, 0: none */
-  syn__array tables;    /* syn__small_table: those of `pos` so far */
-  int task, program, segment;
-  int32_t format; /* of matrices */
-  int32_t widest, heads;
-} syn__small_build;
-
-/* Words of the data, and of a row of RAM, at most: places and offsets are int32. */
-#define SYN__SMALL_WORDS ((size_t)INT32_MAX / 8)
-#define SYN__SMALL_ROW_MOST (1 << 24)
-
-static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
-  return (syn__small_value *)l->values.items + v;
-}
-
-/* -- data: each returns the place of what it appends -- */
-
-/* Memory for `bytes` bytes, zeroed, at the end of the data; null (recorded) without memory. */
-static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
-  size_t words = (bytes + 3) / 4, count = l->data.count;
-  *place = (int32_t)count;
-  if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: %lu bytes of weights and tables, then %lu, wanted "
-              "at most %lu", (unsigned long)(4 * count), (unsigned long)(4 * words),
-              (unsigned long)(4 * SYN__SMALL_WORDS));
-    return NULL;
-  }
-  if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
-    return NULL;
-  l->data.count = count + words;
-  return memset((int32_t *)l->data.items + count, 0, 4 * words);
-}
-static int32_t syn__lower_floats(syn__small_build *l, const float *x, size_t n) {
-  int32_t place;
-  void *to = syn__lower_data(l, n * sizeof *x, &place);
-  if (to) memcpy(to, x, n * sizeof *x);
-  return place;
-}
-
-static float syn__lower_most(const float *x, int n) {
-  float most = 0.0f;
-  int i;
-  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-  return most;
-}
-static int syn__lower_round(float x, int most) {
-  int q = (int)syn__small_round(x);
-  return q > most ? most : q < -most ? -most : q;
-}
-/* Row r of a panel = x [k] in int8; returns its scale. */
-static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
-  int32_t cols = syn__small_columns(format, k);
-  float most = syn__lower_most(x, k);
-  int i;
-  if (most < SYN__SMALL_TINY) return 0.0f;
-  for (i = 0; i < k; i++)
-    panel[syn__small_offset(format, cols, r, i)] =
-        (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
-  return most / 127.0f;
-}
-/* The sum of squared errors of x [n] in steps of `step` from -7 to 7. */
-static float syn__lower_error(const float *x, int n, float step) {
-  float sum = 0.0f, factor = 1.0f / step;
-  int i;
-  for (i = 0; i < n; i++) {
-    float error = x[i] - step * (float)syn__lower_round(x[i] * factor, 7);
-    sum += error * error;
-  }
-  return sum;
-}
-/* The scale, from 0 to 255 times that of the row, with the smallest error for x [n]. */
-static int syn__lower_group(const float *x, int n, float scale) {
-  int most = scale > 0.0f ? syn__lower_round(syn__lower_most(x, n) / (7.0f * scale), 255) : 0;
-  int best = most, at;
-  float least = most ? syn__lower_error(x, n, scale * (float)most) : 0.0f;
-  for (at = most - 1; at > most / 2; at--) {
-    float error = syn__lower_error(x, n, scale * (float)at);
-    if (error < least) {
-      least = error;
-      best = at;
-    }
-  }
-  return best;
-}
-/* The same in i4: the scales of 32 columns are 0 to 255 times `scale`, that of the panel. */
-static void syn__lower_i4(int8_t *panel, int r, const float *x, int k, float scale) {
-  int g, i;
-  for (g = 0; g < k; g += 32, panel += SYN__SMALL_I4_BYTES) {
-    int size = k - g < 32 ? k - g : 32, of_group = syn__lower_group(x + g, size, scale);
-    float factor = of_group ? 1.0f / (scale * (float)of_group) : 0.0f;
-    panel[64 + r] = (int8_t)(uint8_t)of_group;
-    for (i = 0; i < 32; i += 2) {
-      int low = i < size ? syn__lower_round(x[g + i] * factor, 7) : 0;
-      int high = i + 1 < size ? syn__lower_round(x[g + i + 1] * factor, 7) : 0;
-      panel[syn__small_offset(SYN__SMALL_i4, 32, r, i / 2)] =
-          (int8_t)(uint8_t)(low + 8 + 16 * (high + 8));
-    }
-  }
-}
-/* A panel of i4 of x [n,k], n at most 4; returns its scale. */
-static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
-  float most = syn__lower_most(x, n * k);
-  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
-  int r;
-  for (r = 0; r < n; r++) syn__lower_i4(panel, r, x + (size_t)r * (size_t)k, k, scale);
-  return scale;
-}
-/* The data of the matrix x [n,k]; 0: failed. */
-static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
-  int32_t rows = syn__small_round4(n), count = syn__small_scale(l->format, rows), panel, place, i;
-  int is_i4 = l->format == SYN__SMALL_i4;
-  char *scales;
-  int8_t *to;
-  if (is_i4 && k > SYN__SMALL_I4_COLUMNS) {
-    syn__fail(l->c, SYN_E_VALUE, "i4: a matrix with rows of %d weights; at most %d", k,
-              SYN__SMALL_I4_COLUMNS);
-    return 0;
-  }
-  panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
-  scales = (char *)syn__lower_data(
-      l, 4 + (size_t)count * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
-  if (!scales) return 0;
-  memcpy(scales, &l->format, sizeof l->format);
-  scales += sizeof l->format;
-  to = (int8_t *)scales + (size_t)count * sizeof(float);
-  for (i = 0; i < n; i += is_i4 ? 4 : 1) {
-    const float *row = x + (size_t)i * (size_t)k;
-    float scale = is_i4 ? syn__lower_panel4(to + i / 4 * panel, row, syn__min(n - i, 4), k)
-                        : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
-    memcpy(scales + (size_t)syn__small_scale(l->format, i) * sizeof scale, &scale, sizeof scale);
-  }
-  return place;
-}
-/* Those of a parameter, written once: a tied embedding is the matrix of the output. */
-static int32_t syn__lower_matrix(syn__small_build *l, int p) {
-  const syn_param *w = &l->g->params[p];
-  int n = w->shape[0];
-  if (!l->matrix[p]) l->matrix[p] = syn__lower_weights(l, w->x, n, (int)(w->size / (size_t)n));
-  return l->matrix[p];
-}
-
-/* -- values and instructions -- */
-
-/* A new row of floats, or a cache, made by the next instruction; -1: failed. */
-static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
-  syn__small_value v;
-  memset(&v, 0, sizeof v);
-  v.bytes = bytes;
-  v.program = l->program;
-  v.segment = v.last = l->segment;
-  v.from = v.to = (int)l->code[l->program].count;
-  v.cache = cache;
-  v.alias = v.whole = -1;
-  return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
-}
-static int syn__lower_new(syn__small_build *l, int width) {
-  if (width > SYN__SMALL_ROW_MOST / 4) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %d numbers, wanted at most %d", width,
-              SYN__SMALL_ROW_MOST / 4);
-    return -1;
-  }
-  return syn__lower_value(l, 4 * (int32_t)width, 0);
-}
-/* A row that stays from one row to the next; 0 before the first. */
-static int syn__lower_state(syn__small_build *l, int width) {
-  int v = syn__lower_new(l, width);
-  if (v >= 0) syn__lower_at(l, v)->state = 1;
-  return v;
-}
-/* Appends an instruction. */
-static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
-  int32_t word = code + 256 * (n + 1);
-  if (!syn__append(l->c, &l->code[l->program], &word, 1, sizeof word))
-    syn__append(l->c, &l->code[l->program], a, (size_t)n, sizeof *a);
-}
-/* The next instruction reads value v: returns v, or what its norm makes in this segment. */
-static int syn__lower_read(syn__small_build *l, int v) {
-  syn__small_value *x = syn__lower_at(l, v), *made;
-  int32_t a[6];
-  if (v < 0) return v;
-  if (x->anew) {
-    made = x->made < 0 ? NULL : syn__lower_at(l, x->made);
-    if (made && made->program == l->program && made->segment == l->segment)
-      return syn__lower_read(l, x->made);
-    memcpy(a, x->norm, sizeof a);
-    a[1] = syn__lower_read(l, a[1]);
-    a[0] = syn__lower_new(l, a[2]);
-    if (a[0] < 0) return -1;
-    syn__lower_at(l, v)->made = a[0];
-    syn__lower_at(l, a[0])->alias = a[1];
-    syn__lower_emit(l, SYN__SMALL_OP_norm, a, 6);
-    return syn__lower_read(l, a[0]);
-  }
-  if (x->program != l->program) x->kept = 1;
-  else {
-    x->to = (int)l->code[l->program].count;
-    x->last = l->segment;
-  }
-  if (x->whole >= 0) syn__lower_read(l, x->whole);
-  return v;
-}
-/* The numbers at .. at+width-1 of row v, to be read, or to be written by the next instruction. */
-static int syn__lower_slice(syn__small_build *l, int v, int at, int width) {
-  int slice = v < 0 ? -1 : syn__lower_new(l, width);
-  if (slice < 0) return -1;
-  syn__lower_at(l, slice)->whole = v;
-  syn__lower_at(l, slice)->part = 4 * at;
-  return syn__lower_read(l, slice);
-}
-/* Input i of a node. */
-static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return l->of[n->in[i]]; }
-static int syn__lower_width(const syn__small_build *l, int v) {
-  return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
-}
-/* In the encoder: all rows run what is there before any runs what follows. */
-static void syn__lower_segment(syn__small_build *l) {
-  int32_t forward = 0;
-  if (l->program != SYN__SMALL_ENCODE) return;
-  syn__lower_emit(l, SYN__SMALL_OP_segment, &forward, 1);
-  l->segment++;
-}
-
-/* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
-static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int act) {
-  const syn_param *p = &l->g->params[w];
-  int32_t a[7];
-  a[1] = syn__lower_read(l, x);
-  a[0] = syn__lower_new(l, p->shape[0]);
-  a[2] = act;
-  a[3] = p->shape[0];
-  a[4] = (int32_t)(p->size / (size_t)p->shape[0]);
-  a[5] = syn__lower_matrix(l, w);
-  a[6] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
-  l->widest = syn__max(l->widest, a[4]);
-  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
-  return a[0];
-}
-/* Writes a table [N,d] of positions, whose numbers become int16; returns its place, 0: failed. */
-static int32_t syn__lower_positions(syn__small_build *l, const float *table, int d) {
-  size_t i, count = (size_t)d * (size_t)l->config->max_len;
-  float scale = 1e-30f; /* not 0: it divides */
-  int32_t place;
-  char *to = (char *)syn__lower_data(l, sizeof scale + count * sizeof(int16_t), &place);
-  if (!to) return 0;
-  for (i = 0; i < count; i++) scale = fabsf(table[i]) > scale ? fabsf(table[i]) : scale;
-  scale = scale / 32767.0f;
-  memcpy(to, &scale, sizeof scale);
-  for (i = 0; i < count; i++) {
-    int16_t q = (int16_t)syn__small_round(table[i] / scale);
-    memcpy(to + sizeof scale + i * sizeof q, &q, sizeof q);
-  }
-  return place;
-}
-/* y = factor x + the row of its place in the table [N,d]. *place: where that was written, 0: not
-   yet; it is written once. */
-static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor,
-                             int32_t *place) {
-  syn__small_bits f;
-  int32_t a[5];
-  f.f = factor;
-  a[1] = syn__lower_read(l, x);
-  a[0] = syn__lower_new(l, d);
-  a[2] = d;
-  a[3] = f.i;
-  if (!*place) *place = syn__lower_positions(l, table, d);
-  a[4] = *place;
-  if (!a[4] || a[0] < 0) return -1;
-  syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
-  return a[0];
-}
-/* A cache of x: int8 with a scale for each head. */
-static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
-  int32_t a[4];
-  a[1] = syn__lower_read(l, x);
-  a[0] = syn__lower_value(l, syn__small_cache_bytes(heads, c), 1);
-  a[2] = heads;
-  a[3] = c;
-  l->heads = syn__max(l->heads, heads);
-  l->widest = syn__max(l->widest, c);
-  syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
-  return a[0];
-}
-
-/* y = a sigma(b) of z = [a; b] */
-static int syn__lower_glu(syn__small_build *l, int z) {
-  int32_t a[3];
-  a[2] = syn__lower_width(l, z) / 2;
-  a[1] = syn__lower_read(l, z);
-  a[0] = syn__lower_new(l, a[2]);
-  syn__lower_emit(l, SYN__SMALL_OP_glu, a, 3);
-  return a[0];
-}
-/* The taps of a convolution side by side, [taps,d]. The encoder keeps x of all tokens; a decoder
-   keeps the last `taps` rows, oldest first. */
-static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
-  int d = syn__lower_width(l, x);
-  int32_t a[7];
-  a[2] = d;
-  a[3] = taps;
-  a[4] = first;
-  a[5] = dilate;
-  a[6] = 1;
-  x = syn__lower_read(l, x); /* a norm is made here, for all rows */
-  if (l->program == SYN__SMALL_ENCODE) {
-    syn__lower_segment(l);
-    a[1] = syn__lower_read(l, x);
-    a[0] = syn__lower_new(l, taps * d);
-    if (x >= 0) syn__lower_at(l, x)->around = 1;
-    syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
-  } else {
-    a[1] = x;
-    a[0] = syn__lower_state(l, taps * d);
-    syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
-  }
-  return a[0];
-}
-
-/* Records that a part of a node has no lowering; returns -1. */
-static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char *what) {
-  syn__fail(l->c, SYN_E_VALUE, "a small model cannot have %s of layer %.100s (%s)", what, n->path,
-            n->kind->name);
-  return -1;
-}
-
-/* ==============================================================================================
    >>kind add   y = a + b, also y = a - b or y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
@@ -9805,29 +8578,6 @@ syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
 syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_mul, a, b); }
 
-static int syn__lower_add(syn__small_build *l, const syn_node *n) {
-  int32_t a[4];
-  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[2] = syn__lower_read(l, syn__lower_in(l, n, 1));
-  a[3] = syn__lower_width(l, a[1]);
-  a[0] = syn__lower_new(l, a[3]);
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_add, a, 4);
-  return a[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* add y, a, b, width */
-static long syn__small_add(syn_small *s, const int32_t *a) {
-  const float *x = syn__small_row(s, a[1], a[3]), *z = syn__small_row(s, a[2], a[3]);
-  float *y = syn__small_row(s, a[0], a[3]);
-  int32_t i;
-  for (i = 0; i < a[3]; i++) y[i] = x[i] + z[i];
-  return a[3];
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind scale   y = s x
    ============================================================================================== */
@@ -10289,33 +9039,6 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
   return NULL;
 }
 
-#endif /* !SYN_SMALL */
-
-/* f(x); act - 1 is the place of f in syn__act_names, 0: f(x) = x */
-static float syn__small_act(int32_t act, float x) {
-  float u = x;
-  if (act == 0) return x;
-  if (act == 1) return x > 0.0f ? x : 0.0f;
-  if (act == 2) u = 1.59576912f * (x + 0.044715f * x * x * x);
-  if (act == 3) u = 2.0f * x;
-  u = 1.0f / (1.0f + syn__small_exp(-u)); /* sigma(u) */
-  if (act == 3) return 2.0f * u - 1.0f;
-  return act == 4 ? u : x * u;
-}
-
-#ifndef SYN_SMALL
-#endif /* !SYN_SMALL */
-
-/* glu y, z, n: y = a sigma(b), z = [a; b] */
-static long syn__small_glu(syn_small *s, const int32_t *op) {
-  int32_t n = op[2], i;
-  const float *a = syn__small_row(s, op[1], 2 * n);
-  float *y = syn__small_row(s, op[0], n);
-  for (i = 0; i < n; i++) y[i] = a[i] * syn__small_act(4, a[n + i]);
-  return 2L * n;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
@@ -10404,25 +9127,6 @@ syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b) {
   return syn__record(&syn__kind_tape_linear, 3, in, NULL, 0);
 }
 
-static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
-  return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0],
-                           n->n_param > 1 ? n->param[1] : -1, 0);
-}
-
-#endif /* !SYN_SMALL */
-
-/* linear y, x, act, n, k, w, bias: y [n] = act(W x + b) */
-static long syn__small_linear(syn_small *s, const int32_t *a) {
-  int32_t n = a[3], k = a[4], i;
-  syn__small_matrix m = syn__small_matrix_at(s, a[5], n, k);
-  float *y = syn__small_row(s, a[0], n);
-  syn__small_multiply(s, &m, syn__small_row(s, a[1], k), k);
-  syn__small_rows(s, &m, syn__small_floats(s, a[6]), 0, n, y);
-  for (i = 0; a[2] && i < n; i++) y[i] = syn__small_act(a[2], y[i]);
-  return (long)n * k;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
@@ -10551,17 +9255,6 @@ static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__ff_shape, syn__ff_forward, SYN__BACK(syn__ff_backward), NULL, NULL, NULL};
 
-/* act(x W^T + b), or its glu, of ff and of a window of cnn */
-static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
-  int glu = syn__act_of(n) == SYN__GLU;
-  int z = syn__lower_linear(l, x, n->param[0], n->param[1], glu ? 0 : 1 + syn__act_of(n));
-  return glu ? syn__lower_glu(l, z) : z;
-}
-static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
-  return syn__lower_ff_act(l, n, syn__lower_in(l, n, 0));
-}
-
-
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
    ============================================================================================== */
@@ -10659,38 +9352,6 @@ static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
     SYN__BACK(syn__cnn_backward), NULL, syn__cnn_step, NULL};
 
-static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
-  const syn_conv *w = syn__cnn_conv(n);
-  if (w->dilate > 1 && l->program == SYN__SMALL_DECODE)
-    return syn__lower_refuse(l, n, "dilation in a decoder");
-  return syn__lower_ff_act(
-      l, n, syn__lower_window(l, syn__lower_in(l, n, 0), w->taps, w->dilate, w->first));
-}
-
-#endif /* !SYN_SMALL */
-
-/* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside */
-static long syn__small_window(syn_small *s, const int32_t *a) {
-  int32_t width = a[2], k;
-  float *y = syn__small_row(s, a[0], width * a[3]);
-  for (k = 0; k < a[3]; k++, y += width) {
-    int64_t row = (int64_t)s->row + a[4] + (int64_t)k * a[5];
-    if (row < 0 || row >= s->sources) memset(y, 0, (size_t)width * sizeof *y);
-    else memcpy(y, syn__small_at(s, a[1], (int32_t)row, 4 * width), (size_t)width * sizeof *y);
-  }
-  return (long)width * a[3];
-}
-/* shift y, x, width, taps: the rows of y move up by one, x becomes the last */
-static long syn__small_shift(syn_small *s, const int32_t *a) {
-  size_t width = (size_t)a[2];
-  float *y = syn__small_row(s, a[0], a[2] * a[3]);
-  int32_t k;
-  for (k = 1; k < a[3]; k++, y += width) memcpy(y, y + width, width * sizeof *y);
-  memcpy(y, syn__small_row(s, a[1], a[2]), width * sizeof *y);
-  return (long)a[2] * a[3];
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
    ============================================================================================== */
@@ -10768,42 +9429,6 @@ static const syn_kind syn__kind_rms_norm = {
     "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__rms_shape,
     syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
 
-static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
-  int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
-  syn__small_value *v = syn__lower_at(l, y);
-  syn__small_bits eps;
-  if (y < 0) return -1;
-  eps.f = SYN__NORM_EPS;
-  v->anew = 1;
-  v->made = -1;
-  v->norm[1] = syn__lower_in(l, n, 0);
-  v->norm[2] = d;
-  v->norm[3] = syn__lower_floats(l, l->g->params[n->param[0]].x, (size_t)d);
-  if (n->n_param > 1) v->norm[4] = syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)d);
-  v->norm[5] = eps.i;
-  return y;
-}
-
-#endif /* !SYN_SMALL */
-
-/* norm y, x, width, gain, bias, eps; bias 0: of rms_norm, without a mean */
-static long syn__small_norm(syn_small *s, const int32_t *a) {
-  int32_t n = a[2], i;
-  const float *x = syn__small_row(s, a[1], n), *gain = syn__small_floats(s, a[3]);
-  const float *bias = syn__small_floats(s, a[4]);
-  float *y = syn__small_row(s, a[0], n), mean = 0.0f, square = 0.0f, r;
-  for (i = 0; i < n && bias; i++) mean = mean + x[i];
-  mean = mean / (float)n;
-  for (i = 0; i < n; i++) square = square + (x[i] - mean) * (x[i] - mean);
-  r = syn__small_rsqrt(square / (float)n + syn__small_float(a[5]));
-  for (i = 0; i < n; i++) {
-    y[i] = (x[i] - mean) * r * gain[i];
-    if (bias) y[i] = y[i] + bias[i];
-  }
-  return 4L * n;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
    ============================================================================================== */
@@ -11120,55 +9745,6 @@ static const syn_kind syn__kind_birnn = {
     "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
     NULL, NULL, NULL};
 
-/* a and p of the row, then the cell; h and c stay from row to row. */
-static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
-  const syn__rnn *own = (const syn__rnn *)n->own;
-  int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
-  int32_t op[6];
-  h = syn__lower_state(l, own->n);
-  a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
-  p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
-  op[1] = syn__lower_read(l, a);
-  op[2] = syn__lower_read(l, p);
-  op[3] = h;
-  op[4] = lstm ? syn__lower_state(l, own->n) : own->n;
-  op[5] = own->n;
-  op[0] = syn__lower_new(l, own->n);
-  syn__lower_emit(l, lstm ? SYN__SMALL_OP_lstm : SYN__SMALL_OP_gru, op, lstm ? 6 : 5);
-  return op[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* lstm y, a, p, h, c, n: one token of the cell above; y and h get h_t */
-static long syn__small_lstm(syn_small *s, const int32_t *op) {
-  int32_t n = op[5], k;
-  const float *a = syn__small_row(s, op[1], 4 * n), *p = syn__small_row(s, op[2], 4 * n);
-  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
-  float *c = syn__small_row(s, op[4], n);
-  for (k = 0; k < n; k++) {
-    float i = syn__small_act(4, a[k] + p[k]), f = syn__small_act(4, a[n + k] + p[n + k]);
-    float g = syn__small_act(3, a[2 * n + k] + p[2 * n + k]);
-    float o = syn__small_act(4, a[3 * n + k] + p[3 * n + k]);
-    c[k] = f * c[k] + i * g;
-    h[k] = y[k] = o * syn__small_act(3, c[k]);
-  }
-  return 5L * n;
-}
-/* gru y, a, p, h, n */
-static long syn__small_gru(syn_small *s, const int32_t *op) {
-  int32_t n = op[4], k;
-  const float *a = syn__small_row(s, op[1], 3 * n), *p = syn__small_row(s, op[2], 3 * n);
-  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
-  for (k = 0; k < n; k++) {
-    float r = syn__small_act(4, a[k] + p[k]), z = syn__small_act(4, a[n + k] + p[n + k]);
-    float m = syn__small_act(3, a[2 * n + k] + r * p[2 * n + k]);
-    h[k] = y[k] = (1.0f - z) * m + z * h[k];
-  }
-  return 5L * n;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
@@ -11270,34 +9846,6 @@ static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__pos_shape, syn__pos_forward, SYN__BACK(syn__scale_backward), NULL, NULL, NULL};
 
-static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
-  const syn__pos *own = (const syn__pos *)n->own;
-  const syn__small_table table = {own->table, 0};
-  size_t i;
-  if (own->step >= 0 || own->places < l->config->max_len)
-    return syn__lower_refuse(l, n, "the table");
-  for (i = 0; i < l->tables.count; i++) /* nodes of one width share a table, see syn__pos_table */
-    if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
-  if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
-  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,
-                           &((syn__small_table *)l->tables.items)[i].place);
-}
-
-#endif /* !SYN_SMALL */
-
-/* places y, x, width, factor, table: y = factor x + the table's row of this place. A table is a
-   scale and rows of int16. */
-static long syn__small_places(syn_small *s, const int32_t *a) {
-  int32_t width = a[2], i;
-  const float *x = syn__small_row(s, a[1], width);
-  const int16_t *row = (const int16_t *)(s->w + a[4] + 1) + s->row * width;
-  float *y = syn__small_row(s, a[0], width), scale = syn__small_floats(s, a[4])[0];
-  float factor = syn__small_float(a[3]);
-  for (i = 0; i < width; i++) y[i] = factor * x[i] + scale * (float)row[i];
-  return 2L * width;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
@@ -11361,12 +9909,6 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__learn_pos_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
-
-static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
-  const syn_param *p = &l->g->params[n->param[0]];
-  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f,
-                           &l->matrix[n->param[0]]);
-}
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -11515,33 +10057,6 @@ static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
     SYN__BACK(syn__highway_backward), NULL, NULL, NULL};
 
-static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
-  int x = syn__lower_in(l, n, 0), chain = syn__lower_in(l, n, 1), d = syn__lower_width(l, x);
-  int g = syn__lower_linear(l, x, n->param[0], n->param[1], 1 + SYN__SIGMOID);
-  int32_t a[5];
-  a[1] = syn__lower_read(l, g);
-  a[2] = syn__lower_read(l, x);
-  a[3] = syn__lower_read(l, chain);
-  a[0] = syn__lower_new(l, d);
-  a[4] = d;
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[2];
-  syn__lower_emit(l, SYN__SMALL_OP_mix, a, 5);
-  return a[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* mix y, g, x, c, width: y = c + g (x - c) */
-static long syn__small_mix(syn_small *s, const int32_t *a) {
-  const float *g = syn__small_row(s, a[1], a[4]), *x = syn__small_row(s, a[2], a[4]);
-  const float *c = syn__small_row(s, a[3], a[4]);
-  float *y = syn__small_row(s, a[0], a[4]);
-  int32_t i;
-  for (i = 0; i < a[4]; i++) y[i] = c[i] + g[i] * (x[i] - c[i]);
-  return 2L * a[4];
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
@@ -11732,32 +10247,6 @@ static const syn_kind syn__kind_embedding = {
     "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
     SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
 
-static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
-  const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[4];
-  a[0] = syn__lower_new(l, p->shape[1]);
-  a[1] = p->shape[1];
-  a[2] = p->shape[0];
-  a[3] = syn__lower_matrix(l, n->param[0]);
-  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 4);
-  return a[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* embed y, width, vocab, table: y = row of the token */
-static long syn__small_embed(syn_small *s, const int32_t *a) {
-  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row], i;
-  syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
-  int32_t format = syn__small_compiled(m.format);
-  float *y = syn__small_row(s, a[0], a[1]);
-  for (i = 0; i < a[1]; i++)
-    y[i] = m.scales[syn__small_scale(format, token)] *
-           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.cols, token % 4, i);
-  return a[1];
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
    ============================================================================================== */
@@ -11888,42 +10377,6 @@ static const syn_kind syn__kind_pool = {
     "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward,
     SYN__BACK(syn__pool_backward), NULL, NULL, NULL};
 
-/* The encoder adds up its rows, which stay; the last program divides them. */
-static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
-  int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
-  int32_t a[3];
-  a[0] = sum;
-  a[1] = syn__lower_read(l, x);
-  a[2] = d;
-  syn__lower_emit(l, SYN__SMALL_OP_sum, a, 3);
-  l->program = SYN__SMALL_DECODE;
-  l->segment = 0;
-  a[1] = sum;
-  a[0] = syn__lower_new(l, d);
-  syn__lower_emit(l, SYN__SMALL_OP_mean, a, 3);
-  return a[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* sum y, x, width: y += x */
-static long syn__small_sum(syn_small *s, const int32_t *a) {
-  float *y = syn__small_row(s, a[0], a[2]);
-  const float *x = syn__small_row(s, a[1], a[2]);
-  int32_t i;
-  for (i = 0; i < a[2]; i++) y[i] = y[i] + x[i];
-  return a[2];
-}
-/* mean y, x, width: y = x / tokens of the source */
-static long syn__small_mean(syn_small *s, const int32_t *a) {
-  float *y = syn__small_row(s, a[0], a[2]);
-  const float *x = syn__small_row(s, a[1], a[2]);
-  int32_t i;
-  for (i = 0; i < a[2]; i++) y[i] = x[i] / (float)s->sources;
-  return a[2];
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
@@ -11938,134 +10391,6 @@ static syn_status syn__output_shape(syn_build *b, syn_node *n) {
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
                                           syn__linear_kind_forward, NULL, NULL, NULL, NULL};
 
-static int syn__lower_output(syn__small_build *l, const syn_node *n) {
-  const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[5];
-  a[0] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[1] = p->shape[0];
-  a[2] = p->shape[1];
-  a[3] = syn__lower_matrix(l, n->param[0]);
-  a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
-  l->widest = syn__max(l->widest, a[2]);
-  syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
-  return a[0];
-}
-
-#endif /* !SYN_SMALL */
-
-/* Passes all logits to `see`. a: the operands of `out`. */
-typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
-static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
-  int32_t n = a[1], k = a[2], i, j;
-  syn__small_matrix m = syn__small_matrix_at(s, a[3], n, k);
-  float z[4];
-  syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
-  for (i = 0; i < n; i += 4) {
-    syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
-    for (j = i; j < i + 4 && j < n; j++) {
-      if (a == s->w + s->out) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
-#ifdef SYN__SMALL_TRACE
-      SYN__SMALL_TRACE(z[j - i]);
-#endif
-      see(s, j, z[j - i]);
-    }
-  }
-  return (long)n * k;
-}
-/* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
-   every class may be chosen. */
-static int syn__small_may(const syn_small *s, int32_t token) {
-  if (token > SYN_BEGIN || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM) return 1;
-  return token == SYN_UNKNOWN && s->k.unknown;
-}
-
-/* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
-   class. */
-static void syn__small_see_best(syn_small *s, int32_t token, float z) {
-  if (!syn__small_may(s, token) || (s->token >= 0 && !(z > s->logit))) return;
-  s->token = token;
-  s->logit = z;
-}
-static long syn__small_out(syn_small *s, const int32_t *a) {
-  s->token = -1;
-  return syn__small_logits(s, a, syn__small_see_best);
-}
-
-/* Inserts a candidate into a list of n, the best `most`, best first; returns how many are there. */
-static int32_t syn__small_insert(syn__small_pick *list, int32_t n, int32_t most,
-                                 syn__small_pick pick) {
-  int32_t k;
-  if (n == most && !(pick.score > list[n - 1].score)) return n;
-  if (n < most) n++;
-  for (k = n - 1; k > 0 && pick.score > list[k - 1].score; k--) list[k] = list[k - 1];
-  list[k] = pick;
-  return n;
-}
-/* Keeps the best candidates of the row, and the sum of e^z over all of its logits. */
-static void syn__small_see_all(syn_small *s, int32_t token, float z) {
-  syn__small_search *b = s->search;
-  syn__small_pick pick;
-  if (s->k.temperature > 0.0f) z = z / s->k.temperature;
-  pick.score = z;
-  pick.token = (uint16_t)token;
-  pick.row = (uint16_t)s->slot;
-  if (syn__small_may(s, token)) {
-    b->n_picks = syn__small_insert(b->picks, b->n_picks, b->most, pick);
-  } else if (s->k.temperature > 0.0f) return; /* a sample is one of those that may be chosen */
-  if (z > b->top) {
-    b->sum = b->sum * syn__small_exp(b->top - z) + 1.0f;
-    b->top = z;
-  } else b->sum = b->sum + syn__small_exp(z - b->top);
-}
-static long syn__small_see_row(syn_small *s, const int32_t *a) {
-  s->search->n_picks = 0;
-  s->search->top = -1e30f;
-  s->search->sum = 0.0f;
-  return syn__small_logits(s, a, syn__small_see_all);
-}
-
-/* sample: one of the top_k most probable tokens (Fan, Lewis, Dauphin 2018) whose probabilities
-   first reach top_p (Holtzman et al. 2020). The random number is a hash of the seed, the number of
-   the output, the place: two rounds of the finaliser of MurmurHash3. */
-static long syn__small_sample(syn_small *s, const int32_t *a) {
-  syn__small_search *b = s->search;
-  long work = syn__small_see_row(s, a);
-  /* all of them for 0 and 1: rounding of the sum must not end at 1 */
-  float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
-  uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
-  int32_t i, n;
-  for (i = 0; i < 2; i++) {
-    h = (h ^ h >> 16) * UINT32_C(0x85EBCA6B);
-    h = (h ^ h >> 13) * UINT32_C(0xC2B2AE35);
-    h = (h ^ h >> 16) + (uint32_t)s->row * UINT32_C(0x9E3779B9);
-  }
-  for (n = 0; n < b->n_picks && sum < wanted; n++) {
-    b->picks[n].score = syn__small_exp(b->picks[n].score - b->top) / b->sum;
-    sum = sum + b->picks[n].score;
-  }
-  point = (float)(h >> 8) * 5.96046448e-8f * sum; /* 2^-24 */
-  for (i = 0; i + 1 < n; i++) {
-    point = point - b->picks[i].score;
-    if (point < 0.0f) break;
-  }
-  s->token = n ? (int32_t)b->picks[i].token : (int32_t)SYN_END;
-  return work;
-}
-
-/* beam: the row's candidates join those of the other hypotheses, with the sum of log p as score. */
-static long syn__small_beam(syn_small *s, const int32_t *a) {
-  syn__small_search *b = s->search;
-  long work = syn__small_see_row(s, a);
-  float base = b->score[b->half * s->k.beam + s->slot] - b->top - syn__small_log(b->sum);
-  int32_t i;
-  for (i = 0; i < b->n_picks; i++) {
-    b->picks[i].score = b->picks[i].score + base;
-    b->n_best = syn__small_insert(b->best, b->n_best, 2 * s->k.beam, b->picks[i]);
-  }
-  return work;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>attention heads   attention weights of one head, their product with the values
    ============================================================================================== */
@@ -12589,60 +10914,6 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
   syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, o->add));
 }
 
-#endif /* !SYN_SMALL */
-
-/* store cache, x, heads, c: the row of x, quantized head by head */
-static long syn__small_store(syn_small *s, const int32_t *a) {
-  int32_t heads = a[2], c = a[3], h, i;
-  const float *x = syn__small_row(s, a[1], heads * c);
-  int32_t row = s->row + ((a[0] & 7) == SYN__SMALL_TARGET ? s->slot * s->k.max_len : 0);
-  float *scale = (float *)syn__small_at(s, a[0], row, syn__small_cache_bytes(heads, c));
-  int8_t *q = (int8_t *)(scale + heads);
-  for (h = 0; h < heads; h++, q += syn__small_round4(c)) {
-    scale[h] = syn__small_quantize(q, x + h * c, c);
-    for (i = c; i < syn__small_round4(c); i++) q[i] = 0;
-  }
-  return 2L * heads * c;
-}
-
-/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
-   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
-   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
-   with the sum of |t|. */
-static long syn__small_values(syn_small *s, const int32_t *a) {
-  int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
-  int32_t bytes = syn__small_cache_bytes(heads, c);
-  int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
-  const unsigned char *lineage = syn__small_lineage(s, a[2]);
-  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
-  float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
-  for (h = 0; h < heads; h++, score += keys, y += c) {
-    float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
-    const void *key;
-    for (j = 1; j < keys; j++)
-      if (score[j] > most) most = score[j];
-    for (j = 0; j < keys; j++) {
-      float e = softmax ? syn__small_exp(score[j] - most) : score[j];
-      sum = sum + e;
-      key = cache + syn__small_key(s, lineage, j) * bytes;
-      score[j] = e * ((const float *)key)[h];
-      scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
-    }
-    factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
-    for (j = 0; j < keys; j++)
-      s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
-    factor = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
-    for (i = 0; i < c; i++) {
-      const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
-      int32_t acc = 0;
-      for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
-      y[i] = (float)acc * factor;
-    }
-  }
-  return (long)keys * heads * c;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
    ============================================================================================== */
@@ -12878,32 +11149,6 @@ static const syn__score syn__score_v = {
     "V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare, syn__v_fill, SYN__BACK(syn__v_back), NULL,
     SYN__BACK(syn__v_finish), syn__v_cost};
 
-#endif /* !SYN_SMALL */
-
-/* score_v flags, q, k cache, factors, heads, c: S_hj = factor_h q_h . k_hj */
-static long syn__small_score_v(syn_small *s, const int32_t *a) {
-  int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), h, j;
-  int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
-  const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
-  const unsigned char *lineage = syn__small_lineage(s, a[0]);
-  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
-  float *score = s->scores;
-  for (h = 0; h < heads; h++, q += c, score += keys) {
-    float factor;
-    syn__small_input(s, q, c, stride);
-    factor = s->q_scale * factors[h];
-    for (j = 0; j < keys; j++) {
-      const void *key = cache + syn__small_key(s, lineage, j) * bytes;
-      const float *scales = (const float *)key;
-      const int8_t *k = (const int8_t *)(scales + heads) + h * stride;
-      float x = (float)syn__small_dot(s->q, k, stride) * (factor * scales[h]);
-      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
-    }
-  }
-  return (long)keys * heads * c;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
    ============================================================================================== */
@@ -13027,26 +11272,6 @@ static const syn__score syn__score_fr = {
     "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, SYN__BACK(syn__r_back),
     SYN__BACK(syn__fr_finish), syn__fr_cost};
 
-#endif /* !SYN_SMALL */
-
-/* score_table flags, table, heads, size, scales: S_hj = scale_hi table_hij, i this row; rows and
-   columns repeat after `size` of them */
-static long syn__small_score_table(syn_small *s, const int32_t *a) {
-  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
-  float *score = s->scores;
-  for (h = 0; h < heads; h++, score += keys) {
-    int32_t at = h * size + s->row % size;
-    const int8_t *row = syn__small_bytes(s, a[1]) + at * size;
-    float scale = syn__small_floats(s, a[4])[at];
-    for (j = 0; j < keys; j++) {
-      float x = scale * (float)row[j % size];
-      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
-    }
-  }
-  return (long)keys * heads;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
    ============================================================================================== */
@@ -13497,22 +11722,6 @@ static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
 static const syn__score syn__score_bcrc = SYN__FAMILY("BCRC", 0);
 static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 
-#endif /* !SYN_SMALL */
-
-/* score_row flags, rows, heads, size, factors: S_hj = factor_h rows_hj */
-static long syn__small_score_row(syn_small *s, const int32_t *a) {
-  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
-  const float *row = syn__small_row(s, a[1], heads * size), *factors = syn__small_floats(s, a[4]);
-  float *score = s->scores;
-  for (h = 0; h < heads; h++, row += size, score += keys)
-    for (j = 0; j < keys; j++) {
-      float x = factors[h] * row[j % size];
-      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
-    }
-  return (long)keys * heads;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
    ============================================================================================== */
@@ -13654,23 +11863,6 @@ static const syn__score syn__score_fd = {
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 
-#endif /* !SYN_SMALL */
-
-/* score_factored flags, A, B, heads, a, b, factors: S_hj = factor_h A_h[j div b] B_h[j mod b] */
-static long syn__small_score_factored(syn_small *s, const int32_t *a) {
-  int32_t heads = a[3], keys = syn__small_keys(s, a[0]), h, j;
-  const float *A = syn__small_row(s, a[1], heads * a[4]);
-  const float *B = syn__small_row(s, a[2], heads * a[5]);
-  float *score = s->scores;
-  for (h = 0; h < heads; h++, A += a[4], B += a[5], score += keys)
-    for (j = 0; j < keys; j++) {
-      float x = syn__small_floats(s, a[6])[h] * A[j / a[5] % a[4]] * B[j % a[5]];
-      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
-    }
-  return 2L * keys * heads;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
    ============================================================================================== */
@@ -14457,152 +12649,6 @@ static const syn_kind syn__kind_syn_att = {
     NULL, syn__syn_att_shape, syn__att_forward, SYN__BACK(syn__att_backward), NULL, syn__att_step,
     syn__att_cost};
 
-#define SYN__MAX_SMALL_HEADS 64
-
-/* Share s of the mixture of head h: softmax of alpha [H,n]. */
-static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h,
-                              int s) {
-  float share[SYN__MAX_SCORES];
-  l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
-  return share[s];
-}
-/* Scores that no input changes: the table F as int8, with a scale for each row of a head, which
-   takes the share of a mixture, too. */
-static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
-                             int flags) {
-  const syn__att *a = syn__att_of(n);
-  size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
-  const syn_param *p = &l->g->params[n->param[a->param[s]]];
-  int32_t x[5], scales;
-  x[0] = flags;
-  x[2] = a->heads;
-  x[3] = a->size;
-  if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
-    return;
-  x[4] = scales;
-  for (i = 0; i < rows; i++) {
-    int8_t *q = (int8_t *)((int32_t *)l->data.items + x[1]) + i * N;
-    float *scale = (float *)((int32_t *)l->data.items + scales) + i, most = 0.0f, z;
-    int pass;
-    for (pass = 0; pass < 2; pass++)
-      for (j = 0; j < N; j++) {
-        if (a->k && a->score[s] == &syn__score_fr) {
-          const float *r1 = p->x + i * (size_t)a->k;
-          const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
-          for (z = 0.0f, k = 0; k < (size_t)a->k; k++) z += r1[k] * r2[k];
-        } else z = p->x[i * N + j];
-        if (!pass) most = fabsf(z) > most ? fabsf(z) : most;
-        else if (most > 0.0f) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
-      }
-    *scale = most / 127.0f * share[i / N];
-  }
-  syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
-}
-/* The score with keys: q of the row, k of the cache. */
-static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
-                            int flags) {
-  const syn__att *a = syn__att_of(n);
-  int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]], -1, 0), h;
-  int32_t x[6];
-  float *factor;
-  x[0] = flags;
-  x[1] = syn__lower_read(l, q);
-  x[2] = syn__lower_read(l, k);
-  factor = (float *)syn__lower_data(l, (size_t)a->heads * sizeof *factor, &x[3]);
-  x[4] = a->heads;
-  x[5] = a->c;
-  for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
-  syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
-}
-/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
-   parameter behind it, on each head's part of u. */
-static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int cols) {
-  const syn__att *a = syn__att_of(n);
-  const syn_param *p = &l->g->params[n->param[w]];
-  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * cols), h;
-  l->widest = syn__max(l->widest, units);
-  for (h = 0; h < a->heads && y >= 0; h++) {
-    size_t rows = (size_t)h * (size_t)cols;
-    int32_t x[7];
-    x[1] = syn__lower_slice(l, u, h * units, units);
-    x[0] = syn__lower_slice(l, y, h * cols, cols);
-    x[2] = 0;
-    x[3] = cols;
-    x[4] = units;
-    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
-    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
-    syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
-  }
-  return y;
-}
-/* D: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b], of rows that the hidden layer u makes. */
-static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, const float *share,
-                             int flags) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
-  int u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[st->w1], n->param[st->b1], 1);
-  int fd = a->score[s] == &syn__score_fd, w2 = st->b1 + 1, rows, more = -1;
-  int32_t x[7];
-  rows = syn__lower_heads(l, n, u, w2, fd ? a->a : a->size);
-  if (fd) more = syn__lower_heads(l, n, u, w2 + 2, a->b);
-  x[0] = flags;
-  x[1] = syn__lower_read(l, rows);
-  x[2] = fd ? syn__lower_read(l, more) : a->heads;
-  x[3] = fd ? a->heads : a->size;
-  x[4] = fd ? a->a : syn__lower_floats(l, share, (size_t)a->heads);
-  x[5] = a->b;
-  x[6] = fd ? syn__lower_floats(l, share, (size_t)a->heads) : 0;
-  l->heads = syn__max(l->heads, a->heads);
-  syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
-}
-/* Why a layer cannot be lowered, or null. */
-static const char *syn__lower_att_lacks(const syn__att *a) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
-        (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
-      return a->score[s]->name;
-  return NULL;
-}
-/* Values and keys of every row into caches; behind that the scores of a row, their softmax, the
-   weighted values, W_o. */
-static int syn__lower_att(syn__small_build *l, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const char *lacks = syn__lower_att_lacks(a);
-  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
-  int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
-  float share[SYN__MAX_SMALL_HEADS];
-  int32_t x[5];
-  if (lacks) return syn__lower_refuse(l, n, lacks);
-  if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
-  if (a->cross) l->program = SYN__SMALL_CACHE;
-  else syn__lower_segment(l); /* the caches of the layer before are free again */
-  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v], -1, 0), a->heads, a->c);
-  if (a->keyed >= 0)
-    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], -1, 0),
-                         a->heads, a->c);
-  l->program = program;
-  if (!a->cross) syn__lower_segment(l);
-  for (s = 0; s < a->n_scores; s++) {
-    int how = flags | (s ? SYN__SMALL_ADD : 0);
-    for (h = 0; h < a->heads; h++) {
-      share[h] = 1.0f;
-      if (a->mixed)
-        share[h] = syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s);
-    }
-    if (s == a->keyed) syn__lower_keys(l, n, k, share, how);
-    else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
-    else syn__lower_dense(l, n, s, share, how);
-  }
-  x[1] = syn__lower_read(l, v);
-  x[0] = y = syn__lower_new(l, a->e);
-  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
-  x[3] = a->heads;
-  x[4] = a->c;
-  syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
-  return syn__lower_linear(l, y, n->param[a->w_o], -1, 0);
-}
-
 /* ==============================================================================================
    >>kind mh_dot_src_att   S_ij = scale q_i . k_j, queries of the decoder, keys of the encoder
    ============================================================================================== */
@@ -14923,46 +12969,6 @@ static const syn_kind syn__kind_dyn_conv = {
     "dyn_conv", "i:k i:heads f:dropout", 1, NULL, syn__dyn_shape, syn__light_forward,
     SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
 
-/* light_conv: its tap weights do not depend on the input. */
-static int syn__lower_light(syn__small_build *l, const syn_node *n) {
-  const syn__light *own = syn__light_of(n);
-  const syn__depthwise *t = &own->taps;
-  int u, h;
-  int32_t a[6];
-  float *p;
-  u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
-  u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
-  a[1] = syn__lower_read(l, u);
-  p = (float *)syn__lower_data(l, (size_t)own->table * sizeof *p, &a[2]);
-  for (h = 0; h < t->heads && p; h++)
-    l->c->kernels->softmax(p + h * t->taps, l->g->params[n->param[SYN__W_TAPS]].x + h * t->taps,
-                           (size_t)t->taps);
-  a[3] = t->taps;
-  a[4] = t->width;
-  a[5] = t->heads;
-  l->heads = syn__max(l->heads, t->heads);
-  a[0] = u = syn__lower_new(l, t->width);
-  syn__lower_emit(l, SYN__SMALL_OP_taps, a, 6);
-  return syn__lower_linear(l, u, n->param[SYN__W_OUT], n->param[SYN__B_OUT], 0);
-}
-
-#endif /* !SYN_SMALL */
-
-/* taps y, window, weights, taps, width, heads: y_c = sum_k weights_hk window_kc, c of head h */
-static long syn__small_taps(syn_small *s, const int32_t *a) {
-  int32_t taps = a[3], width = a[4], c, k;
-  const float *u = syn__small_row(s, a[1], taps * width), *w = syn__small_floats(s, a[2]);
-  float *y = syn__small_row(s, a[0], width);
-  for (c = 0; c < width; c++) {
-    const float *p = w + (uint32_t)c * (uint32_t)a[5] / (uint32_t)width * (uint32_t)taps;
-    float sum = 0.0f;
-    for (k = 0; k < taps; k++) sum = sum + p[k] * u[k * width + c];
-    y[c] = sum;
-  }
-  return (long)taps * width;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind mlp_src_att   s_ij = w_s . tanh(W_q q_i + W_k u_j), context_i = sum_j softmax(s_i)_j u_j
    ============================================================================================== */
@@ -15672,550 +13678,6 @@ static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
-#endif /* !SYN_SMALL */
-
-/* ==============================================================================================
-   >>small   checks a small model, places its RAM, runs its instructions
-   ============================================================================================== */
-
-/* 1: the instruction is compiled. */
-static int syn__small_has(int32_t code) {
-#define SYN__SMALL_IS(name) \
-  if (code == SYN__SMALL_OP_##name) return 1;
-  SYN_SMALL_KINDS(SYN__SMALL_IS)
-#undef SYN__SMALL_IS
-  return code == SYN__SMALL_OP_end || code == SYN__SMALL_OP_segment;
-}
-
-/* -- checks: every operand of every instruction, once, when a model is opened -- */
-
-/* What a check knows: the array, and the smallest sizes that its places must hold. */
-typedef struct syn__small_check {
-  const int32_t *w;
-  int32_t words, program;
-} syn__small_check;
-
-/* 1: `count` elements of `size` bytes lie between the place and the end of the array. */
-static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count, int32_t size) {
-  return place >= SYN__SMALL_HEADER && place < c->words &&
-         count * size <= 4 * (int64_t)(c->words - place);
-}
-/* 1: `bytes` at the operand's offset lie within a row of its region, one of the set `regions`. */
-static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes,
-                           int32_t regions) {
-  int32_t region = operand & 7, offset = operand >> 3;
-  return operand >= 0 && regions >> region & 1 && offset % 4 == 0 &&
-         offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
-}
-/* The set of regions that have a row for every key that an attention with these flags reads. */
-static int32_t syn__small_keys_in(const syn__small_check *c, int32_t flags) {
-  int32_t decode = c->program == SYN__SMALL_DECODE, lm = c->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
-  if (flags & SYN__SMALL_CAUSAL) return decode ? 1 << SYN__SMALL_TARGET : 0;
-  if (decode) return lm ? 0 : 1 << SYN__SMALL_SOURCE;
-  return 1 << SYN__SMALL_ENCODER | 1 << SYN__SMALL_SOURCE;
-}
-/* 1: the data of a matrix [n,k], of a format that is compiled. */
-static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_t n, int32_t k) {
-  int32_t format;
-  if (!syn__small_holds(c, place, 1, 4)) return 0;
-  format = c->w[place];
-  if (!syn__small_kernel(format, 0) || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS))
-    return 0;
-  k = syn__small_panel(format, syn__small_columns(format, k)) / 4;
-  n = syn__small_round4(n);
-  return syn__small_holds(c, place, 1 + syn__small_scale(format, n) + (int64_t)(n / 4) * k, 4);
-}
-/* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
-static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
-                              const char *at) {
-  const int32_t *head = c->w;
-  int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
-  int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
-  int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
-  int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
-  int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
-  switch (kind) {
-    case 'n': return a[i] > 0 && a[i] < 65536;
-    case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
-    case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
-    case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
-    case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
-                                                               : SYN__SMALL_SOURCE_VOCAB];
-    case 'x': return syn__small_fits(c, a[i], 4 * n, rows);
-    case 'X': return syn__small_fits(c, a[i], 4 * n * k, rows);
-    case 'd': return syn__small_fits(c, a[i], 8 * n, rows);
-    case 'l': return syn__small_fits(c, a[i], 16 * n, rows);
-    case 'k': return syn__small_fits(c, a[i], 4 * n, rows & 1 << SYN__SMALL_ENCODER);
-    case 'r': return syn__small_fits(c, a[i], 12 * n, rows);
-    case 'c': case 'C':
-      return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)),
-                             kind == 'c' ? rows : syn__small_keys_in(c, a[at[2] - '0']));
-    case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
-    case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
-    case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
-    case 'f': return syn__small_holds(c, a[i], n, 4);
-    case 'F': return syn__small_holds(c, a[i], n * k, 4);
-    case 't':
-      return syn__small_holds(
-          c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
-    default: return kind != '!';
-  }
-}
-
-/* 1: the operands of an instruction are right. Sizes first: places and rows depend on them. */
-static int syn__small_operands(const syn__small_check *c, const int32_t *a, const char *text,
-                               int32_t count) {
-  int sizes;
-  for (sizes = 1; sizes >= 0; sizes--) {
-    const char *at = text;
-    int32_t i;
-    for (i = 0; *at; i++) {
-      char kind = *at++;
-      int is_size = kind == 'n' || kind == 'w' || kind == 'h' || kind == 'v';
-      if (i == count || (is_size == sizes && !syn__small_operand(c, a, i, kind, at))) return 0;
-      while (*at >= '0' && *at <= '9') at++;
-    }
-    if (i != count) return 0;
-  }
-  return 1;
-}
-static const char *syn__small_text(int32_t code) {
-#define SYN__SMALL_TEXT(name, operands) \
-  if (code == SYN__SMALL_OP_##name) return operands;
-  SYN__SMALL_LIST(SYN__SMALL_TEXT)
-#undef SYN__SMALL_TEXT
-  return NULL;
-}
-static int syn__small_program(syn__small_check *c, int32_t program) {
-  int32_t at = c->w[SYN__SMALL_PROGRAMS + program];
-  c->program = program;
-  if (at < SYN__SMALL_HEADER) return 0;
-  for (;;) {
-    int32_t code, words;
-    const char *text;
-    if (at >= c->words) return 0;
-    code = c->w[at] & 255;
-    words = c->w[at] >> 8;
-    text = syn__small_text(code);
-    if (!text || !syn__small_has(code) || words < 1 || words > c->words - at ||
-        !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
-        (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
-      return 0;
-    if (code == SYN__SMALL_OP_end) return 1;
-    at += words;
-  }
-}
-static int syn__small_model(const int32_t *w, size_t size) {
-  syn__small_check c = {w, 0, 0};
-  int32_t i;
-  if (!w || (uintptr_t)w % 4 || size < 4 * SYN__SMALL_HEADER || size > INT32_MAX ||
-      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_TASK] < 0 ||
-      w[SYN__SMALL_TASK] > SYN__SMALL_TAG || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
-      (size_t)w[SYN__SMALL_BYTES] > size)
-    return 0;
-  c.words = w[SYN__SMALL_BYTES] / 4;
-  for (i = SYN__SMALL_SOURCE_LEN; i < SYN__SMALL_HEADER; i++) {
-    int most = i < SYN__SMALL_PROGRAMS ? 65535 : 1 << 24;
-    int least = (i == SYN__SMALL_SOURCE_VOCAB && w[SYN__SMALL_TASK] != SYN__SMALL_LM) ||
-                        (i == SYN__SMALL_TARGET_VOCAB && w[SYN__SMALL_TASK] <= SYN__SMALL_LM)
-                    ? SYN_FIRST_TOKEN : 0;
-    if (w[i] < least || w[i] > most) return 0;
-    if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return 0;
-  }
-  return syn__small_program(&c, SYN__SMALL_ENCODE) && syn__small_program(&c, SYN__SMALL_CACHE) &&
-         syn__small_program(&c, SYN__SMALL_DECODE);
-}
-
-/* -- RAM -- */
-
-/* The configuration with its defaults; 0: a value outside its range. */
-static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_small_config *from) {
-  int text = w[SYN__SMALL_TASK] <= SYN__SMALL_LM;
-  memset(k, 0, sizeof *k);
-  if (from) *k = *from;
-  if (!k->source_len) k->source_len = w[SYN__SMALL_SOURCE_LEN];
-  if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
-  if (!k->beam) k->beam = 1;
-  if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
-  if (k->alpha == 0.0f) k->alpha = 0.6f;
-  if (k->alpha < 0.0f) k->alpha = 0.0f;
-  if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
-    k->temperature = 1e-20f;
-  if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
-  if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
-      k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
-      (k->unknown != 0 && k->unknown != 1))
-    return 0;
-  /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
-  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
-    return 0;
-  return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
-         k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
-}
-
-/* The next `bytes` of RAM, rounded up to 8; *used: of what came before. Null base: only counts. */
-static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) {
-  void *at = base ? base + *used : NULL;
-  *used += (bytes + 7) & ~(int64_t)7;
-  return at;
-}
-/* Bytes of region STATE, which has one row. */
-static int32_t syn__small_state_bytes(const syn_small *s) {
-  const int32_t *bytes = s->w + SYN__SMALL_ROW_BYTES; /* [regions] */
-  return bytes[SYN__SMALL_STATE];
-}
-/* The memory of sampling, of a beam search; null where there is neither. */
-static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *used) {
-  int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
-  int64_t most = beam > 1 ? 2 * beam : s->k.top_k, pick = sizeof(syn__small_pick);
-  syn__small_search unused, *b;
-  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f)) return;
-  s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
-  b = base ? s->search : &unused; /* only counted */
-  b->most = (int32_t)most;
-  b->picks = (syn__small_pick *)syn__small_take(base, used, most * pick);
-  if (!SYN__SMALL_BEAM || beam == 1) return;
-  b->best = (syn__small_pick *)syn__small_take(base, used, most * pick);
-  b->score = (float *)syn__small_take(base, used, 2 * beam * 4);
-  b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
-  b->answer = (uint16_t *)syn__small_take(base, used, s->k.max_len * 2);
-  b->lineage = (unsigned char *)syn__small_take(base, used, rows);
-  b->states = (unsigned char *)syn__small_take(base, used, 2 * beam * syn__small_state_bytes(s));
-}
-/* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
-static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
-  int64_t used = 0, shared = 0;
-  int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
-  int32_t widest = syn__small_round_up(s->w[SYN__SMALL_WIDEST], 32);
-  syn__small_take(base, &used, SYN__SMALL_STRUCT);
-  for (r = 0; r < SYN__SMALL_REGIONS; r++) {
-    int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
-    s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len * s->k.beam
-                  : r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE ? s->k.source_len : 1;
-    bytes *= s->count[r];
-    if (r == SYN__SMALL_ENCODER || r == SYN__SMALL_TARGET) {
-      if (bytes > shared) shared = bytes;
-    } else if (r != SYN__SMALL_STATE || s->k.beam == 1)
-      s->base[r] = (unsigned char *)syn__small_take(base, &used, bytes);
-  }
-  s->base[SYN__SMALL_ENCODER] = (unsigned char *)syn__small_take(base, &used, shared);
-  s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
-  s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
-  s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->q = (int8_t *)syn__small_take(base, &used, widest);
-  s->x = syn__small_take(base, &used, (int64_t)widest / 8 * 17);
-  syn__small_take_search(s, base, &used);
-  return used;
-}
-
-long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
-  syn_small s;
-  int64_t bytes;
-  memset(&s, 0, sizeof s);
-  s.w = (const int32_t *)model;
-  if (!syn__small_model(s.w, size)) return SYN_SMALL_E_MODEL;
-  if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
-  bytes = syn__small_layout(&s, NULL);
-  return bytes < INT32_MAX ? (long)bytes : (long)SYN_SMALL_E_RAM;
-}
-
-syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
-                          const syn_small_config *config, int *error) {
-  syn_small *s = (syn_small *)ram;
-  long wanted = syn_small_ram(model, size, config);
-  if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
-    wanted = SYN_SMALL_E_RAM;
-  if (wanted >= 0 && (uintptr_t)ram < (uintptr_t)model + size && /* it would be overwritten */
-      (uintptr_t)model < (uintptr_t)ram + (size_t)wanted)
-    wanted = SYN_SMALL_E_RAM;
-  if (error) *error = wanted < 0 ? (int)wanted : 0;
-  if (wanted < 0) return NULL;
-  memset(ram, 0, (size_t)wanted);
-  s->w = (const int32_t *)model;
-  syn__small_config(&s->k, s->w, config);
-  syn__small_layout(s, (unsigned char *)ram);
-  s->isa = syn__small_isa();
-  s->phase = SYN__SMALL_IDLE;
-  s->choose = SYN__SMALL_OP_out;
-  if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
-  if (SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
-  return s;
-}
-
-/* -- running -- */
-
-/* Runs one instruction; returns about how many multiply-adds it took. */
-static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
-#define SYN__SMALL_CASE(name) \
-  if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
-#define SYN__SMALL_NAMED(name) (void)syn__small_##name; /* no warning for those that are left out */
-  SYN_SMALL_KINDS(SYN__SMALL_CASE)
-  SYN__SMALL_KINDS(SYN__SMALL_NAMED)
-#undef SYN__SMALL_NAMED
-#undef SYN__SMALL_CASE
-  return 0;
-}
-
-/* Begins a program over the rows row .. row+count-1. */
-static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t count) {
-  s->phase = phase;
-  s->at = s->segment = s->w[SYN__SMALL_PROGRAMS + phase];
-  s->row = row;
-  s->rows = row + count;
-}
-
-/* -- beam search: as >>search, with one answer -- */
-
-/* Hypothesis `slot` runs the last program for place `row`: its newest token, its state. */
-static void syn__small_hypothesis(syn_small *s, int32_t slot, int32_t row) {
-  syn__small_search *b = s->search;
-  int32_t at = b->half * s->k.beam + slot;
-  s->slot = slot;
-  s->base[SYN__SMALL_STATE] = b->states + at * syn__small_state_bytes(s);
-  if (row) s->token = b->text[at * s->k.max_len + row - 1];
-  syn__small_begin(s, SYN__SMALL_DECODE, row, 1);
-}
-/* Before the source is read: one hypothesis, no answer. */
-static void syn__small_search_begin(syn_small *s) {
-  syn__small_search *b = s->search;
-  b->live = 1;
-  b->half = b->size = b->at = b->n_best = b->n_answers = 0;
-  b->score[0] = 0.0f;
-  syn__small_hypothesis(s, 0, 0);
-}
-
-/* The length penalty of Wu et al. 2016, section 7: ((5 + length) / 6)^alpha. */
-static float syn__small_penalty(const syn_small *s, int32_t length) {
-  return syn__small_exp(s->k.alpha * syn__small_log((float)(5 + length) * 0.166666672f));
-}
-/* A hypothesis is complete with its text [place], which may be the best answer. `ended`: by an end
-   token, which counts for the length. */
-static void syn__small_finish(syn_small *s, const uint16_t *text, int32_t place, float score,
-                              int ended) {
-  syn__small_search *b = s->search;
-  score = score / syn__small_penalty(s, place + ended);
-  if (b->n_answers && !(ended && score > b->answer_score)) return;
-  b->n_answers = 1;
-  b->answer_score = score;
-  b->size = place;
-  memcpy(b->answer, text, (size_t)place * sizeof *text);
-}
-/* Hypothesis `to` of the other half: `pick` behind the text [place] of hypothesis pick.row. */
-static void syn__small_extend(syn_small *s, int32_t to, syn__small_pick pick, int32_t place) {
-  syn__small_search *b = s->search;
-  int32_t len = s->k.max_len, state = syn__small_state_bytes(s);
-  int32_t from = b->half * s->k.beam + pick.row;
-  to += !b->half * s->k.beam;
-  memcpy(b->text + to * len, b->text + from * len, (size_t)place * sizeof *b->text);
-  memcpy(b->lineage + to * len, b->lineage + from * len, (size_t)place);
-  memcpy(b->states + to * state, b->states + from * state, (size_t)state);
-  b->text[to * len + place] = pick.token;
-  b->lineage[to * len + place] = (unsigned char)pick.row;
-  b->score[to] = pick.score;
-}
-/* The best extensions become answers and the next hypotheses. 0: no hypothesis is left, or none
-   can win any more, since log p only falls. */
-static int syn__small_choose(syn_small *s, int32_t place) {
-  syn__small_search *b = s->search;
-  int32_t kept = 0, len = s->k.max_len, last = place + 1 == len, i;
-  for (i = 0; i < b->n_best; i++) {
-    syn__small_pick pick = b->best[i];
-    int32_t from = b->half * s->k.beam + pick.row;
-    if (pick.token == SYN_END) syn__small_finish(s, b->text + from * len, place, pick.score, 1);
-    else if (kept < s->k.beam) syn__small_extend(s, kept++, pick, place);
-  }
-  b->half = !b->half;
-  b->live = kept;
-  for (i = 0; i < kept && last; i++) {
-    int32_t at = b->half * s->k.beam + i;
-    syn__small_finish(s, b->text + at * len, len, b->score[at], 0);
-  }
-  if (!kept || last) return 0;
-  return !b->n_answers ||
-         b->score[b->half * s->k.beam] / syn__small_penalty(s, len) > b->answer_score;
-}
-/* After a hypothesis: the next one; after the last one the next place, or the answer. In a prompt
-   there is one hypothesis, which gets `given` as its token; else that is -1. */
-static int syn__small_advance(syn_small *s, int32_t given) {
-  syn__small_search *b = s->search;
-  int go = given >= 0;
-  if (go) {
-    syn__small_pick pick = {0.0f, 0, 0};
-    pick.token = (uint16_t)given;
-    syn__small_extend(s, 0, pick, s->row - 1);
-    b->half = !b->half;
-  } else if (s->slot + 1 < b->live) {
-    syn__small_hypothesis(s, s->slot + 1, s->row - 1);
-    return SYN_SMALL_MORE;
-  } else go = syn__small_choose(s, s->row - 1);
-  b->n_best = 0;
-  if (go) syn__small_hypothesis(s, 0, s->row);
-  else {
-    b->at = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM ? s->sources : 0; /* behind the prompt */
-    s->phase = SYN__SMALL_ANSWER;
-  }
-  return SYN_SMALL_MORE;
-}
-
-/* -- the loop -- */
-
-int syn_small_source(syn_small *s, const int *tokens, int count) {
-  int i, lm, most;
-  if (!s || count < 0 || (!tokens && count)) return SYN_SMALL_E_VALUE;
-  lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
-  most = lm ? s->k.max_len - 1 : s->k.source_len;
-  if (count > most || count < !lm) return SYN_SMALL_E_VALUE;
-  s->phase = SYN__SMALL_IDLE;
-  s->chosen = 0;
-  for (i = 0; i < count; i++) {
-    if (tokens[i] <= SYN_PAD ||
-        tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
-      return SYN_SMALL_E_VALUE;
-    s->tokens[i] = (uint16_t)tokens[i];
-  }
-  s->sources = count;
-  s->token = SYN_BEGIN;
-  s->slot = 0;
-  s->outputs++;
-  if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
-  memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
-  if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
-  else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
-  return 0;
-}
-
-/* After a row of the last program: its token, or the next one of an lm's prompt. */
-static int syn__small_chosen(syn_small *s) {
-  int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
-  int prompt = task == SYN__SMALL_LM && s->row <= s->sources;
-  if (prompt) token = s->tokens[s->row - 1];
-  if (SYN__SMALL_BEAM && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
-  if (!prompt && (task == SYN__SMALL_CLASSIFY || token == SYN_END)) {
-    s->phase = SYN__SMALL_IDLE;
-    return task == SYN__SMALL_CLASSIFY ? token : SYN_SMALL_END;
-  }
-  s->token = token;
-  if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
-  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
-  return prompt ? SYN_SMALL_MORE : token;
-}
-
-/* At the end of a segment or of a program: the next row, segment or program. Returns a token when
-   one was chosen. */
-static int syn__small_next(syn_small *s) {
-  int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
-  int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__SMALL_TAG;
-  if (++s->row < s->rows) {
-    s->at = s->segment;
-    return tag ? s->token : SYN_SMALL_MORE;
-  }
-  if (!last) {
-    s->row = 0;
-    s->segment = s->at += s->w[s->at] >> 8;
-  } else if (tag) {
-    s->phase = SYN__SMALL_IDLE;
-    return s->token;
-  } else if (s->phase == SYN__SMALL_ENCODE) {
-    syn__small_begin(s, SYN__SMALL_CACHE, 0, s->sources);
-  } else if (s->phase == SYN__SMALL_CACHE) {
-    syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
-  } else return syn__small_chosen(s);
-  return SYN_SMALL_MORE;
-}
-
-uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
-
-int syn_small_step(syn_small *s, long work) {
-  if (!s) return SYN_SMALL_E_VALUE;
-  s->chosen = 0;
-  for (;;) {
-    int32_t word, code;
-    long done;
-    int token;
-    if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
-      return s->search->answer[s->search->at++];
-    if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
-    word = s->w[s->at];
-    code = word & 255;
-    if (code > SYN__SMALL_OP_segment) {
-      if (work <= 0) return SYN_SMALL_MORE;
-      if (code == SYN__SMALL_OP_out) code = s->choose;
-      done = syn__small_run(s, code, s->w + s->at + 1);
-      work -= done;
-      s->work += (uint64_t)done;
-      s->at += word >> 8;
-      continue;
-    }
-    token = syn__small_next(s);
-    if (token == SYN_SMALL_MORE) continue;
-    s->chosen = 1;
-    return token;
-  }
-}
-
-/* -- learning: the output layer alone, z = (W + U) h + b + c, with h as int8 -- */
-
-/* Place of the operands of the first output layer; 0: there is none. */
-static int32_t syn__small_find_out(const int32_t *w) {
-  int32_t p, at;
-  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
-    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
-      if ((w[at] & 255) == SYN__SMALL_OP_out) return at + 1;
-  return 0;
-}
-
-long syn_small_learn(syn_small *s, float *memory, long floats) {
-  int32_t out = s ? syn__small_find_out(s->w) : 0;
-  int64_t wanted;
-  if (!s) return SYN_SMALL_E_VALUE;
-  if (!out) return SYN_SMALL_E_MODEL;
-  wanted = (int64_t)s->w[out + 1] * (s->w[out + 2] + 2);
-  if (wanted > INT32_MAX / 4 || (memory && floats < wanted)) return SYN_SMALL_E_RAM;
-  s->out = memory ? out : 0;
-  s->learned = memory;
-  return (long)wanted;
-}
-
-/* Gradients of -log p_t, p = softmax(z): dz_j = p_j - [j = t], dU_ji = dz_j h_i, dc_j = dz_j. */
-int syn_small_correct(syn_small *s, int token, float rate) {
-  int32_t i, j, n, k, text;
-  float *u, *bias, *z, most, sum = 0.0f;
-  if (!s || !s->learned || !s->chosen || s->k.beam > 1 || !(rate > 0.0f && rate < 1e6f))
-    return SYN_SMALL_E_VALUE;
-  n = s->w[s->out + 1];
-  k = s->w[s->out + 2];
-  text = s->w[SYN__SMALL_TASK] <= SYN__SMALL_LM;
-  if (token < 0 || token >= n || (text && (token == SYN_PAD || token == SYN_BEGIN)))
-    return SYN_SMALL_E_VALUE;
-  u = s->learned;
-  bias = u + n * k;
-  z = bias + n;
-  for (most = z[0], j = 1; j < n; j++)
-    if (z[j] > most) most = z[j];
-  for (j = 0; j < n; j++) {
-    z[j] = syn__small_exp(z[j] - most);
-    sum = sum + z[j];
-  }
-  for (j = 0; j < n && sum > 0.0f; j++, u += k) {
-    float step = rate * ((float)(j == token) - z[j] / sum);
-    bias[j] = bias[j] + step;
-    step = step * s->q_scale;
-    for (i = 0; i < k; i++) u[i] = u[i] + step * (float)s->q[i];
-  }
-  s->chosen = 0;
-  if (!text) return 0;
-  s->token = token;
-  if (token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
-  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
-  return 0;
-}
-
-#ifndef SYN_SMALL
-#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
-#pragma GCC optimize("Og", "fp-contract=off")
-#endif
 
 /* ==============================================================================================
    >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
@@ -22113,7 +19575,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
    A word of bpe is one white-space character of ASCII and all that follows up to the next: the
    tokens joined together are the text again. A word of space begins with the space or the line end
-   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of
+   that is left of a run of white space (syn__scanner_next). Every order is one of counts or of
    bytes, so the vocabulary depends neither on hash values, nor on the machine, nor on the order of
    the lines. Learning reads the lines once and keeps their distinct words, not the text. */
 
@@ -22121,94 +19583,27 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 #define SYN__SENTINELS 100               /* as many as T5 has */
 #define SYN__TOKENIZER_FLAGS (SYN_LOWERCASE | SYN_SENTINELS | SYN_NFC)
 
-#endif /* !SYN_SMALL */
-
-#define SYN__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD in UTF-8 */
-#define SYN__MAX_WORD 256 /* bpe: characters of a word; the rest is a new word */
-
 #define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
 
-/* How a text is read: as one word; split where ASCII has white space; as words between runs of
-   white space of Unicode. */
-enum { SYN__WHOLE, SYN__PARTS, SYN__WORDS };
-
-/* Reads the characters of a text. Learning and encoding both read through it, so they see the same
-   words. A copy keeps a position. Nothing is allocated: a character waits in `mark`, those of a
-   composed sequence in `ready`. */
+/* A scanner whose characters may be composed. Learning and encoding both read through it, so they
+   see the same words. Nothing is allocated: those of a composed sequence wait in `ready`. */
 typedef struct syn__reader {
-  syn_text text;
-  size_t at;     /* the byte that is decoded next */
-  int lower;     /* 1: in lower case */
-  int split;     /* of the enum above */
-  int space;     /* 1: a space comes next, before that byte */
-  size_t ends;   /* so many line ends come next */
-  uint32_t mark; /* this character comes next; 0: none */
-#ifndef SYN_SMALL
-  int nfc;    /* 1: composed */
+  syn__scanner scan;
+  int nfc;         /* 1: composed */
   int next, count; /* of `ready`: those from next on were not read */
   uint32_t ready[SYN__MARKS + 4]; /* a character with its marks */
-#endif
 } syn__reader;
 
-/* Moves behind the run of white space that begins at `at`; returns its line ends. */
-static size_t syn__reader_skip(syn__reader *r) {
-  size_t next = r->at, ends = 0;
-  uint32_t ch;
-  while (next < r->text.size && syn__is_space(ch = syn__utf8_decode(r->text, &next)))
-    r->at = next, ends += ch == '\n';
-  return ends;
-}
-
-/* Begins to read a text, behind its byte order mark. A text that is split begins with a space,
-   words also with line ends instead; white space behind the last word or line end is not read. An
-   empty text has no word. */
 static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
-  size_t end = text.size;
   memset(r, 0, sizeof *r);
-  r->text = text;
-  r->at = syn__bom_size(text.at, text.size);
-  r->split = split;
-  while (split == SYN__WORDS && end > r->at) {
-    const uint32_t ch = syn__utf8_before(text, &end);
-    if (ch == '\n' || !syn__is_space(ch)) break;
-    r->text.size = end;
-  }
-  r->space = split && r->text.size > r->at;
-  if (split == SYN__WORDS) r->ends = syn__reader_skip(r);
-  if (r->ends) r->space = 0;
+  syn__scanner_begin(&r->scan, text, split);
 }
 
-/* Before composition: is there a character? */
-static int syn__reader_left(const syn__reader *r) {
-  return r->space || r->ends || r->mark || r->at < r->text.size;
-}
-
-/* Before composition: the next character, in lower case where `lower` says so. A capital I with a
-   dot becomes two characters. An invalid byte is above every range. */
-static uint32_t syn__reader_cased(syn__reader *r) {
-  uint32_t ch = r->mark;
-  size_t begin = r->at;
-  if (ch) return r->mark = 0, ch;
-  if (r->space) return r->space = 0, (uint32_t)' ';
-  if (r->ends) return r->ends--, (uint32_t)'\n';
-  ch = syn__utf8_decode(r->text, &r->at);
-  if (r->split == SYN__WORDS && syn__is_space(ch)) {
-    r->at = begin;
-    r->ends = syn__reader_skip(r);
-    return r->ends ? r->ends--, (uint32_t)'\n' : (uint32_t)' ';
-  }
-  if (!r->lower) return ch;
-  if (ch == 0x130) return r->mark = 0x307, (uint32_t)'i';
-  if (ch == 0x3A3) return syn__sigma_ends(r->text, begin, r->at) ? 0x3C2 : 0x3C3;
-  return syn__lower(ch);
-}
-
-#ifndef SYN_SMALL
 /* Adds the next character to `ready`, whose last character that is no mark stands at *start; 0: it
    belongs to the next sequence. A mark goes behind those of a lower or of its own class. */
 static int syn__reader_add(syn__reader *r, int *start) {
   uint32_t parts[4], both, *s = r->ready;
-  int count = syn__decompose(syn__reader_cased(r), parts), i, k;
+  int count = syn__decompose(syn__scanner_next(&r->scan), parts), i, k;
   for (i = 0; i < count; i++) {
     const uint32_t kind = syn__mark_class(parts[i]);
     if (kind) {
@@ -22232,61 +19627,37 @@ static int syn__reader_add(syn__reader *r, int *start) {
 static void syn__reader_compose(syn__reader *r) {
   int start = 0, i;
   r->next = r->count = 0;
-  while (syn__reader_left(r)) {
-    const size_t at = r->at, ends = r->ends;
-    const uint32_t mark = r->mark;
-    if (r->count == 1 && r->ready[0] < 0x80 && !mark &&
-        (ends || (unsigned char)r->text.at[at] < 0xCC))
+  while (syn__scanner_more(&r->scan)) {
+    const syn__scanner before = r->scan;
+    if (r->count == 1 && r->ready[0] < 0x80 && !before.mark &&
+        (before.ends || (unsigned char)before.text.at[before.at] < 0xCC))
       break;
     if (syn__reader_add(r, &start)) continue;
-    r->at = at, r->ends = ends, r->mark = mark;
+    r->scan = before;
     break;
   }
   r->count = syn__compose_marks(r->ready, start, r->count);
   for (i = 0; i < r->count; i++) r->ready[i] &= SYN__INVALID_BYTE | ((1u << SYN__CLASS) - 1);
 }
 
-#endif
-
-static int syn__reader_waits(const syn__reader *r) {
-#ifndef SYN_SMALL
-  if (r->next < r->count) return 1;
-#endif
-  return r->mark != 0;
-}
-
-/* 1: there is another character, for which the caller may call syn__reader_next. */
+/* As those of the scanner. */
 static int syn__reader_more(const syn__reader *r) {
-  return syn__reader_waits(r) || syn__reader_left(r);
+  return r->next < r->count || syn__scanner_more(&r->scan);
 }
-
 static uint32_t syn__reader_next(syn__reader *r) {
-#ifndef SYN_SMALL
-  if (r->nfc && r->next == r->count) syn__reader_compose(r);
-  if (r->nfc) return r->ready[r->next++];
-#endif
-  return syn__reader_cased(r);
+  if (!r->nfc) return syn__scanner_next(&r->scan);
+  if (r->next == r->count) syn__reader_compose(r);
+  return r->ready[r->next++];
 }
-
-/* White space of ASCII, where the words of bpe begin. */
-static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-/* After a character: does its word go on? White space has no lower case and composes with nothing,
-   so the text tells. */
 static int syn__reader_in_word(const syn__reader *r) {
-  size_t next = r->at;
-  if (syn__reader_waits(r)) return 1;
-  if (r->ends || next == r->text.size) return 0;
-  if (r->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(r->text, &next));
-  return !(r->split && syn__is_white(r->text.at[next]));
+  return r->next < r->count || syn__scanner_in_word(&r->scan);
 }
 
-#ifndef SYN_SMALL
 /* Every character of a text as it is, a byte order mark, too. */
 static syn__reader syn__reader_of(syn_text text) {
   syn__reader r;
   syn__reader_begin(&r, text, SYN__WHOLE);
-  r.at = 0;
+  r.scan.at = 0;
   return r;
 }
 
@@ -22339,7 +19710,7 @@ struct syn_tokenizer {
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
   syn__reader r;
   syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
-  r.lower = !!(t->flags & SYN_LOWERCASE);
+  r.scan.lower = !!(t->flags & SYN_LOWERCASE);
   r.nfc = !!(t->flags & SYN_NFC);
   return r;
 }
@@ -23106,7 +20477,7 @@ size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity) 
   syn__reader r = syn__reader_of(syn__text_of(text.at, text.at ? text.size : 0));
   size_t size = 0, kept = 0, n;
   char bytes[4];
-  r.lower = !!(flags & SYN_LOWERCASE);
+  r.scan.lower = !!(flags & SYN_LOWERCASE);
   r.nfc = !!(flags & SYN_NFC);
   if (!out) capacity = 0;
   for (; syn__reader_more(&r); size += n) {
@@ -23270,7 +20641,7 @@ typedef struct syn__learn {
 /* What is chosen for each task, in the order of syn__tasks, and for three kinds of texts.
    Convolutions see the tokens beside each one, attention all others. Of pairs the table of words
    stays random, so all words are compared alike, also rare. tools/BENCH.md has the measurements. */
-enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
+enum { SYN__SHORT_TEXTS = SYN__TASK_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
 #define SYN__SEQ2SEQ(cnn)                                     \
   "pos->repeat(L,res_nd(" cnn ")->res_nd(syn_att(V)))->norm", \
   "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm"
@@ -23299,7 +20670,7 @@ static double syn__learn_tokens(const syn__learn *l) {
   return l->side[SYN_SRC].tokens + l->side[SYN_TGT].tokens;
 }
 static double syn__learn_labels(const syn__learn *l) {
-  return l->task == SYN__SMALL_SEQ2SEQ ? l->side[SYN_TGT].tokens : syn__learn_tokens(l);
+  return l->task == SYN__TASK_SEQ2SEQ ? l->side[SYN_TGT].tokens : syn__learn_tokens(l);
 }
 
 /* Texts of one word each are spelled. */
@@ -23307,8 +20678,8 @@ static int syn__choose_spelled(const syn__learn *l, int side) {
   return l->side[side].words < 1.2 * (double)l->count;
 }
 static int syn__choose_recipe(const syn__learn *l) {
-  if (l->task == SYN__SMALL_SEQ2SEQ && syn__choose_spelled(l, SYN_SRC)) return SYN__SPELLED;
-  if (l->task != SYN__SMALL_CLASSIFY) return l->task;
+  if (l->task == SYN__TASK_SEQ2SEQ && syn__choose_spelled(l, SYN_SRC)) return SYN__SPELLED;
+  if (l->task != SYN__TASK_CLASSIFY) return l->task;
   if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
   return syn__learn_tokens(l) < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
 }
@@ -23317,11 +20688,11 @@ static int syn__choose_recipe(const syn__learn *l) {
    text to classify. Else parts of words, more for more text. lm of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
-  if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
-  if (l->task == SYN__SMALL_TAG) return "space";
-  if (l->task == SYN__SMALL_CLASSIFY && side == SYN_TGT) return "line";
+  if (l->task == SYN__TASK_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
+  if (l->task == SYN__TASK_TAG) return "space";
+  if (l->task == SYN__TASK_CLASSIFY && side == SYN_TGT) return "line";
   if (syn__choose_spelled(l, side)) return "char";
-  if (s->distinct <= 300 || l->task == SYN__SMALL_CLASSIFY) return "space";
+  if (s->distinct <= 300 || l->task == SYN__TASK_CLASSIFY) return "space";
   return s->bytes < 4e5 ? "bpe:2000" : s->bytes < 1.5e6 ? "bpe:4000" : "bpe:8000";
 }
 
@@ -23343,14 +20714,14 @@ static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128
 
 /* Weights of the layers, of seq2seq in encoder and decoder. */
 static double syn__choose_weights(int task, const int *size) {
-  double each = task == SYN__SMALL_SEQ2SEQ ? 24.0 : task == SYN__SMALL_LM ? 14.0 : 8.0;
+  double each = task == SYN__TASK_SEQ2SEQ ? 24.0 : task == SYN__TASK_LM ? 14.0 : 8.0;
   return each * (double)(size[0] * size[0] * size[1]);
 }
 
 /* How often the minutes allow that network to see all rows. */
 static double syn__choose_epochs(const syn__learn *l, const int *size) {
   /* multiply-adds a weight and token; a token of seq2seq meets half of the weights */
-  double work = l->task == SYN__SMALL_SEQ2SEQ ? 1.5 : 3.0;
+  double work = l->task == SYN__TASK_SEQ2SEQ ? 1.5 : 3.0;
   double output = (double)l->side[SYN_TGT].vocab * (double)size[0];
   return l->macs / (work * (syn__choose_weights(l->task, size) + output) * syn__learn_tokens(l));
 }
@@ -23359,7 +20730,7 @@ static double syn__choose_epochs(const syn__learn *l, const int *size) {
    the tokens, that learn from D labels. The form is that of Hoffmann et al. 2022 (Training
    compute-optimal large language models); exponents and a are from runs of tools/BENCH.md. */
 static const int *syn__choose_width(const syn__learn *l) {
-  double least = 0.0, a = l->task == SYN__SMALL_SEQ2SEQ ? 8.0 : 50.0;
+  double least = 0.0, a = l->task == SYN__TASK_SEQ2SEQ ? 8.0 : 50.0;
   size_t i, best = 0;
   for (i = 0; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
@@ -23391,12 +20762,12 @@ static void syn__choose_network(syn__learn *l, int recipe) {
     syn__snprintf(k->freeze, sizeof k->freeze, "%s", syn__recipes[recipe].freeze);
   syn__choose_layers(k->encoder, syn__recipes[recipe].encoder, size[1], k->d_model);
   syn__choose_layers(k->decoder, syn__recipes[recipe].decoder, size[1], k->d_model);
-  if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
+  if (l->task == SYN__TASK_CLASSIFY) k->lowercase = 1;
   if (!k->heads) /* of width 32; two at least; a divisor of d */
     for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
       k->heads--;
   /* Later texts may be longer. */
-  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(length + length / 2, 256);
+  if (!k->max_len) k->max_len = l->task == SYN__TASK_LM ? 128 : syn__min(length + length / 2, 256);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
@@ -23407,7 +20778,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   for (i = 4; i-- && k->dropout == 0.0f;) /* it slows what cannot be learned by heart */
     if (ratio >= syn__recipes[recipe].ratio[i]) k->dropout = dropouts[i];
   if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || recipe == SYN__SPELLED) &&
-      (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
+      (l->task != SYN__TASK_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
 
@@ -23546,9 +20917,9 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
 static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
-  int i, given = *spec[0] || *spec[1], parts = l->task == SYN__SMALL_SEQ2SEQ, recipe;
+  int i, given = *spec[0] || *spec[1], parts = l->task == SYN__TASK_SEQ2SEQ, recipe;
   const int joint = parts && !strcmp(k->tie, "all");
-  for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
+  for (i = l->task == SYN__TASK_LM; i < 2; i++) {
     if (joint && !*spec[i]) memcpy(spec[i], spec[!i], sizeof k->src_tokenizer);
     if (syn__learn_facts(l, i, spec[i])) return l->c->status;
     parts = parts && !strncmp(spec[i], "bpe", 3);
@@ -23698,14 +21069,14 @@ static syn_status syn__learn_count(syn__learn *l) {
 /* l->m, which owns its tokenizers, l->data, l->valid. */
 static syn_status syn__learn_make(syn__learn *l) {
   const syn_choice *k = &l->choice;
-  int joint = l->task == SYN__SMALL_SEQ2SEQ && !strcmp(k->tie, "all");
+  int joint = l->task == SYN__TASK_SEQ2SEQ && !strcmp(k->tie, "all");
   syn_config m;
   size_t i;
   memset(&m, 0, sizeof m);
   if (joint && strcmp(k->src_tokenizer, k->tgt_tokenizer))
     return syn__fail(l->c, SYN_E_VALUE, "learning: tie \"all\" wants one tokenizer for both sides, "
                      "given: %.23s and %.23s", k->src_tokenizer, k->tgt_tokenizer);
-  if (l->task != SYN__SMALL_LM) l->tokenizer[0] = syn__learn_tokenizer(l, joint ? 2 : SYN_SRC);
+  if (l->task != SYN__TASK_LM) l->tokenizer[0] = syn__learn_tokenizer(l, joint ? 2 : SYN_SRC);
   l->tokenizer[1] = joint ? l->tokenizer[0] : syn__learn_tokenizer(l, SYN_TGT);
   m.task = syn__tasks[l->task].name;
   m.encoder = k->encoder, m.decoder = k->decoder;
@@ -23714,7 +21085,7 @@ static syn_status syn__learn_make(syn__learn *l) {
   m.dropout = k->dropout, m.label_smoothing = k->label_smoothing;
   m.src_vocab = syn_tokenizer_size(l->tokenizer[0]);
   m.tgt_vocab = syn_tokenizer_size(l->tokenizer[1]);
-  m.classes = m.tgt_vocab - SYN_FIRST_TOKEN + (l->task == SYN__SMALL_TAG);
+  m.classes = m.tgt_vocab - SYN_FIRST_TOKEN + (l->task == SYN__TASK_TAG);
   l->m = syn_model_new(l->c, &m);
   syn_model_set_tokenizers(l->m, l->tokenizer[0], l->tokenizer[1]);
   syn__learn_configure(l);
@@ -23739,7 +21110,7 @@ static syn_status syn__learn_steps(syn__learn *l) {
   if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, &update) == SYN_OK)
     syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), update,
                       (double)syn_data_batches(l->valid, k->batch_tokens, 0) * update / 3.0 / each,
-                      batches / each, l->task == SYN__SMALL_CLASSIFY ? 1.0 : 20.0);
+                      batches / each, l->task == SYN__TASK_CLASSIFY ? 1.0 : 20.0);
   return l->c->status;
 }
 
@@ -23799,7 +21170,7 @@ static syn_status syn__learn_check(const syn__learn *l) {
                      "rows, wanted 1 or more; steps %ld, epochs %g, batch_tokens %d, wanted 0 or "
                      "more; hold_back %g, wanted 0 to 0.5", minutes, (unsigned long)l->count,
                      l->choice.steps, l->choice.epochs, l->choice.batch_tokens, share);
-  for (side = l->task == SYN__SMALL_LM; side < 2; side++) {
+  for (side = l->task == SYN__TASK_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
       if ((l->text[side][i].size && !l->text[side][i].at) || l->text[side][i].size > INT_MAX / 8)
@@ -23812,7 +21183,7 @@ static syn_status syn__learn_check(const syn__learn *l) {
 
 /* The rows for validation. The parts of one text for lm become rows. */
 static void syn__learn_hold_back(syn__learn *l, syn_text parts[SYN__HELD_PARTS]) {
-  l->windows = l->task == SYN__SMALL_LM && l->count == 1;
+  l->windows = l->task == SYN__TASK_LM && l->count == 1;
   l->nth = l->count > 1 ? syn__held_every(l->choice.hold_back) : 0;
   if (!l->windows || l->choice.hold_back == 0.0 || !l->text[SYN_TGT]->size) return;
   l->count = (size_t)syn__held_text(*l->text[SYN_TGT], l->choice.hold_back, parts);
@@ -23842,227 +21213,6 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   return l.m;
 }
 
-/* ==============================================================================================
-   >>small text   the tokenizers of a small model
-   ============================================================================================== */
-
-#endif /* !SYN_SMALL */
-
-/* A tokenizer in the array of a small model. Its words are: the numbers below up to `merges`; ends
-   [count + 1] of the tokens' bytes; order [by_bytes] 16-bit; pairs [merges,2] 16-bit; pair_order
-   [merges] 16-bit; the bytes of all tokens. Each list begins at a whole word. Tokens are found by
-   binary search in `order`, merges in `pair_order`. */
-enum { SYN__TEXT_BYTE, SYN__TEXT_CHAR, SYN__TEXT_SPACE, SYN__TEXT_BPE, SYN__TEXT_LINE };
-enum { SYN__TEXT_HEADER = 5 };
-typedef struct syn__small_tokenizer {
-  int32_t kind;     /* as in syn__tokenizer_kinds */
-  int32_t lower;    /* 1: texts are read in lower case */
-  int32_t count;    /* tokens from SYN_FIRST_TOKEN on */
-  int32_t by_bytes; /* tokens that are found by their bytes, the first ones; byte: 0 */
-  int32_t merges;   /* the next ones, merges of bpe; then come sentinels */
-  const uint32_t *ends;
-  const uint16_t *order, *pairs, *pair_order;
-  const char *bytes;
-} syn__small_tokenizer;
-
-/* The tokenizer of a side, checked; 0: there is none. Checked each time: a program that uses no
-   texts needs no check, and it takes less time than a token. */
-static int syn__small_tokenizer_of(const syn_small *s, int side, syn__small_tokenizer *t) {
-  int64_t place = s->w[SYN__SMALL_TOKENIZERS + side], words = s->w[SYN__SMALL_BYTES] / 4;
-  const int32_t *w = s->w + place;
-  int32_t i;
-  if (place < SYN__SMALL_HEADER || place + SYN__TEXT_HEADER > words) return 0;
-  t->kind = w[0];
-  t->lower = w[1];
-  t->count = w[2];
-  t->by_bytes = w[3];
-  t->merges = w[4];
-  place += SYN__TEXT_HEADER;
-  if (t->count < 0 || t->by_bytes < 0 || t->merges < 0 || t->count > 65535 ||
-      t->by_bytes > t->count || t->merges > t->count - t->by_bytes)
-    return 0;
-  t->ends = (const uint32_t *)(const void *)(s->w + place);
-  place += t->count + 1;
-  t->order = (const uint16_t *)(const void *)(s->w + place);
-  place += (t->by_bytes + 1) / 2;
-  t->pairs = (const uint16_t *)(const void *)(s->w + place);
-  place += t->merges;
-  t->pair_order = (const uint16_t *)(const void *)(s->w + place);
-  place += (t->merges + 1) / 2;
-  t->bytes = (const char *)(s->w + place);
-  if (place > words || t->ends[t->count] > (uint64_t)(words - place) * 4) return 0;
-  for (i = 0; i < t->count; i++)
-    if (t->ends[i] > t->ends[i + 1]) return 0;
-  for (i = 0; i < t->by_bytes; i++)
-    if (t->order[i] >= t->count) return 0;
-  for (i = 0; i < t->merges; i++)
-    if (t->pair_order[i] >= t->merges) return 0;
-  return 1;
-}
-static syn_text syn__small_token_text(const syn__small_tokenizer *t, int32_t i) {
-  syn_text text = {t->bytes + t->ends[i], t->ends[i + 1] - t->ends[i]};
-  return text;
-}
-
-/* < 0, 0, > 0: the word of at most `most` characters at r beside a token. *r moves behind the word
-   or to the first difference. */
-static int syn__small_compare(syn__reader *r, int32_t most, syn_text token) {
-  char bytes[4];
-  size_t at = 0, n, i;
-  do {
-    n = syn__utf8_encode(syn__reader_next(r), bytes);
-    for (i = 0; i < n; i++, at++) {
-      if (at == token.size) return 1;
-      if (bytes[i] != token.at[at])
-        return (unsigned char)bytes[i] < (unsigned char)token.at[at] ? -1 : 1;
-    }
-  } while (--most && syn__reader_in_word(r));
-  return at < token.size ? -1 : 0;
-}
-/* The id of the word at r. */
-static int syn__small_find(const syn__small_tokenizer *t, syn__reader r, int32_t most) {
-  int32_t low = 0, high = t->by_bytes;
-  while (low < high) {
-    int32_t middle = (low + high) / 2, i = t->order[middle];
-    syn__reader word = r;
-    int order = syn__small_compare(&word, most, syn__small_token_text(t, i));
-    if (!order) return SYN_FIRST_TOKEN + i;
-    if (order < 0) high = middle;
-    else low = middle + 1;
-  }
-  return SYN_UNKNOWN;
-}
-/* The id of the merge of two neighbours, 0: none. */
-static int syn__small_pair(const syn__small_tokenizer *t, const int *s) {
-  int32_t low = 0, high = t->merges;
-  while (low < high) {
-    int32_t middle = (low + high) / 2, i = t->pair_order[middle];
-    int order = s[0] != t->pairs[2 * i] ? s[0] - t->pairs[2 * i] : s[1] - t->pairs[2 * i + 1];
-    if (!order) return SYN_FIRST_TOKEN + t->by_bytes + i;
-    if (order < 0) high = middle;
-    else low = middle + 1;
-  }
-  return 0;
-}
-/* Merges the characters s [n] of a word, again and again the pair of the lowest id wherever it
-   stands; returns how many ids are left. */
-static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
-  for (;;) {
-    int low = 0, i, k;
-    for (i = 0; i + 1 < n; i++) {
-      int id = syn__small_pair(t, s + i);
-      if (id && (!low || id < low)) low = id;
-    }
-    if (!low) return n;
-    for (i = k = 0; i < n; i++) {
-      int found = i + 1 < n && syn__small_pair(t, s + i) == low;
-      s[k++] = found ? low : s[i];
-      i += found;
-    }
-    n = k;
-  }
-}
-/* The next character in bytes: their ids, how many; -1: more than `room`. */
-static int syn__small_spell(syn__reader *r, int *ids, int room) {
-  char bytes[4];
-  int n = (int)syn__utf8_encode(syn__reader_next(r), bytes), i;
-  if (n > room) return -1;
-  for (i = 0; i < n; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
-  return n;
-}
-/* The ids of the word at *r, which moves on; -1: more than `room`. bpe spells as syn__bpe_spells
-   tells. */
-static int syn__small_word(const syn__small_tokenizer *t, syn__reader *r, int *ids, int room) {
-  const int bpe = t->kind == SYN__TEXT_BPE, one = bpe || t->kind == SYN__TEXT_CHAR;
-  const int spells = bpe && t->by_bytes >= 256 && t->ends[256] == 256;
-  int n = 0, length = 0, more;
-  if (t->kind == SYN__TEXT_BYTE) return syn__small_spell(r, ids, room);
-  do {
-    const int id = n < room ? syn__small_find(t, *r, one ? 1 : 0) : 0;
-    if (n >= room) return -1;
-    if (id == SYN_UNKNOWN && spells) {
-      more = syn__small_spell(r, ids + n, room - n);
-      if (more < 0) return -1;
-      n += more;
-      continue;
-    }
-    ids[n++] = id;
-    do syn__reader_next(r);
-    while (!one && syn__reader_in_word(r));
-  } while (bpe && ++length < SYN__MAX_WORD && syn__reader_in_word(r));
-  return bpe ? syn__small_merge(t, ids, n) : n;
-}
-
-int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
-  syn__small_tokenizer t;
-  syn__reader r;
-  int lm, end, n = 0, more;
-  if (!s || capacity < 0 || (!text.at && text.size) || (!tokens && capacity))
-    return SYN_SMALL_E_VALUE;
-  lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
-  end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
-  if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
-  syn__reader_begin(&r, text, t.kind == SYN__TEXT_SPACE ? SYN__WORDS
-                                  : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
-  r.lower = t.lower;
-  while (syn__reader_more(&r)) {
-    more = syn__small_word(&t, &r, tokens ? tokens + n : NULL, capacity - n - end);
-    if (more < 0) return SYN_SMALL_E_VALUE;
-    n += more;
-  }
-  if (end && n >= capacity) return SYN_SMALL_E_VALUE;
-  if (end) tokens[n++] = SYN_END;
-  return n;
-}
-
-static syn_text syn__small_piece(const syn__small_tokenizer *t, int token, int first) {
-  int split = t->kind == SYN__TEXT_SPACE || t->kind == SYN__TEXT_BPE;
-  syn_text text = {" " SYN__REPLACEMENT, 4};
-  if (t->kind != SYN__TEXT_SPACE) text.at++, text.size--;
-  if (token == SYN_PAD || token == SYN_BEGIN || token == SYN_END) text.size = 0;
-  else if (token >= SYN_FIRST_TOKEN && token - SYN_FIRST_TOKEN < t->count)
-    text = syn__small_token_text(t, token - SYN_FIRST_TOKEN);
-  if (first && split && text.size && text.at[0] == ' ') text.at++, text.size--;
-  return text;
-}
-/* The token of an output: class k is the k-th token, tag k the one before, since tag 0 means
-   padding. What is outside every vocabulary becomes SYN_PAD. */
-static int syn__small_token(const syn_small *s, int output) {
-  int32_t task = s->w[SYN__SMALL_TASK];
-  if (output < 0 || output > 65535) return SYN_PAD;
-  return output + (task <= SYN__SMALL_LM ? 0
-                   : task == SYN__SMALL_CLASSIFY ? SYN_FIRST_TOKEN : SYN_FIRST_TOKEN - 1);
-}
-
-syn_text syn_small_piece(syn_small *s, int token, int first) {
-  syn_text none = {NULL, 0};
-  syn__small_tokenizer t;
-  if (!s || !syn__small_tokenizer_of(s, 1, &t)) return none;
-  return syn__small_piece(&t, syn__small_token(s, token), first);
-}
-
-long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, size_t capacity) {
-  syn__small_tokenizer t;
-  size_t size = 0, kept = 0;
-  int i, first = 1;
-  if (!s || count < 0 || (!tokens && count) || (!out && capacity)) return SYN_SMALL_E_VALUE;
-  if (!syn__small_tokenizer_of(s, 1, &t)) return SYN_SMALL_E_MODEL;
-  for (i = 0; i < count; i++) {
-    int token = syn__small_token(s, tokens[i]);
-    syn_text text = syn__small_piece(&t, token, first);
-    if (token == SYN_END) break;
-    if (token != SYN_PAD && token != SYN_BEGIN) first = 0;
-    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
-      memcpy(out + kept, text.at, text.size);
-      kept += text.size;
-    }
-    size += text.size;
-  }
-  if (capacity) out[kept] = 0;
-  return (long)size;
-}
-
-#ifndef SYN_SMALL
 /* ==============================================================================================
    >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
    ============================================================================================== */
@@ -25502,6 +22652,19 @@ static float syn__row_i4(const float *x, size_t k, unsigned char *q, unsigned ch
   return scale;
 }
 
+/* A row in 8 bits, q_i = round(x_i / scale), a tie to the even integer: 1.5 * 2^23 + y is rounded
+   to an integer. Returns the scale, `largest` / 127; a row without a larger number than 1e-16 is
+   0. */
+static float syn__row_i8(const float *x, size_t k, float largest, int8_t *q) {
+  const float inverse = largest > 1e-16f ? 127.0f / largest : 0.0f;
+  size_t i;
+  for (i = 0; i < k; i++) {
+    const volatile float y = x[i] * inverse + 12582912.0f; /* stored: no wider register keeps it */
+    q[i] = (int8_t)(y - 12582912.0f);
+  }
+  return largest > 1e-16f ? largest * 0.00787401572f : 0.0f; /* 1 / 127 */
+}
+
 /* One row of a parameter; 0: a number is not finite, or too large for the type. */
 static int syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
   float scale, most = syn__largest(x, s->k);
@@ -25509,7 +22672,7 @@ static int syn__stored_row(const syn__stored *s, size_t row, const float *x, voi
   if (s->type < SYN__TYPE_I8)
     return syn__row_halves(x, s->k, s->type, (uint16_t *)data[0] + row * s->k);
   if (s->type == SYN__TYPE_I8)
-    scale = syn__small_quantize((int8_t *)data[0] + row * s->k, x, (int32_t)s->k);
+    scale = syn__row_i8(x, s->k, most, (int8_t *)data[0] + row * s->k);
   else
     scale = syn__row_i4(x, s->k, (unsigned char *)data[0] + row * s->entry[0].shape[1],
                         (unsigned char *)data[2] + row * s->entry[2].shape[1]);
@@ -26405,445 +23568,6 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #endif /* SYN_NO_STDIO */
 
 /* ==============================================================================================
-   >>small model   a model as the array of a small model
-   ============================================================================================== */
-
-typedef struct syn__lowering {
-  const syn_kind *kind;
-  /* returns the number of the node's output value, -1: failed */
-  int (*lower)(syn__small_build *l, const syn_node *n);
-} syn__lowering;
-static const syn__lowering syn__lowerings[] = {
-    {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
-    {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
-    {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
-    {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
-    {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
-    {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
-    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
-    {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
-
-static int syn__lower_node(syn__small_build *l, const syn_node *n) {
-  size_t i;
-  if (n->kind->flags & SYN_IDENTITY) return syn__lower_in(l, n, 0);
-  for (i = 0; i < SYN__COUNT(syn__lowerings); i++)
-    if (syn__lowerings[i].kind == n->kind) return syn__lowerings[i].lower(l, n);
-  return syn__lower_refuse(l, n, "this kind");
-}
-
-/* -- places of values in RAM -- */
-
-static int syn__lower_region(const syn__small_value *v) {
-  if (v->state) return SYN__SMALL_STATE;
-  if (v->program == SYN__SMALL_ENCODE)
-    return v->cache || v->kept || v->last != v->segment ? SYN__SMALL_ENCODER : SYN__SMALL_ROW;
-  if (!v->cache) return SYN__SMALL_ROW;
-  return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
-}
-/* Times of all values: more than any program has words, or the encoder segments. */
-static int syn__lower_times(const syn__small_build *l) {
-  size_t most = 0;
-  int p;
-  for (p = 0; p < 3; p++) most = l->code[p].count > most ? l->code[p].count : most;
-  return (int)most + 1;
-}
-/* The regions of all values, and whose memory they have. A value takes the row of its alias where
-   that is read for the last time by its own instruction. */
-static void syn__lower_rows(const syn__small_build *l) {
-  syn__small_value *v = (syn__small_value *)l->values.items, *w;
-  int i, count = (int)l->values.count;
-  for (i = 0; i < count; i++) {
-    v[i].region = syn__lower_region(&v[i]);
-    v[i].row = i;
-    if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
-  }
-  for (i = 0; i < count; i++) {
-    w = v[i].alias < 0 ? NULL : &v[v[i].alias];
-    if (!w || w->kept || w->around || w->program != v[i].program || w->to != v[i].from ||
-        w->bytes != v[i].bytes || (w->region != v[i].region && v[i].region != SYN__SMALL_ROW))
-      continue;
-    v[i].region = w->region;
-    v[i].row = w->row;
-  }
-}
-/* Places of one region, of rows in one program: found by syn__place, with the memory of items and
-   lists as there. Rows that every instruction of a program overwrites are needed from their maker
-   to their last reader; those of the encoder from segment to segment; others all the time. */
-static int32_t syn__lower_places_of(const syn__small_build *l, int region, int program,
-                                    syn__item *items, syn__item **lists) {
-  syn__small_value *v = (syn__small_value *)l->values.items;
-  int i, from, to, count = (int)l->values.count, last = syn__lower_times(l) - 1;
-  size_t bytes;
-  for (i = 0; i < count; i++) {
-    items[i].size = 0;
-    if (v[i].region != region || (region == SYN__SMALL_ROW && v[i].program != program)) continue;
-    from = region == SYN__SMALL_ROW ? v[i].from : region == SYN__SMALL_ENCODER ? v[i].segment : 0;
-    to = region == SYN__SMALL_ROW ? v[i].to : region == SYN__SMALL_ENCODER ? v[i].last : 0;
-    if (region == SYN__SMALL_ENCODER && v[i].kept) to = last;
-    if (v[i].row == i) {
-      items[i].from = from;
-      items[i].to = to;
-      items[i].size = (size_t)v[i].bytes;
-    } else items[v[i].row].to = syn__max(items[v[i].row].to, to);
-  }
-  bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
-  if (bytes > SYN__SMALL_ROW_MOST) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: all values of a token together have %lu bytes, "
-              "wanted at most %d", (unsigned long)bytes, SYN__SMALL_ROW_MOST);
-    return 0;
-  }
-  for (i = 0; i < count; i++)
-    if (v[i].region == region && (region != SYN__SMALL_ROW || v[i].program == program))
-      v[i].offset = (int32_t)items[v[i].row].at;
-  return (int32_t)bytes;
-}
-/* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
-static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
-  syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
-  size_t times = 2 * (size_t)syn__lower_times(l);
-  syn__item **lists = (syn__item **)syn__alloc(l->c, times, sizeof *lists);
-  int region, program;
-  syn__lower_rows(l);
-  for (region = 0; region < SYN__SMALL_REGIONS && items && lists; region++)
-    for (program = 0; program < (region == SYN__SMALL_ROW ? 3 : 1); program++)
-      bytes[region] = syn__max(bytes[region],
-                               syn__lower_places_of(l, region, program, items, lists));
-  syn__free(l->c, items);
-  syn__free(l->c, lists);
-}
-/* Numbers of values become operands, places of the data become places of the array. */
-static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words,
-                               int32_t data) {
-  size_t i;
-  for (i = 0; i < words; i += (size_t)(code[i] >> 8)) {
-    const char *at = syn__small_text(code[i] & 255);
-    int32_t *a = code + i + 1;
-    for (; *at; at++) {
-      if (*at >= '0' && *at <= '9') continue;
-      if (strchr("xXdlrkcC", *at)) {
-        const syn__small_value *v = syn__lower_at(l, *a);
-        const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
-        *a = 8 * (whole->offset + v->part) + whole->region;
-      } else if (strchr("mbft", *at) || *at == 'F' || (*at == 'g' && *a)) *a += data;
-      a++;
-    }
-  }
-}
-/* -- tokenizers -- */
-
-/* Orders of tokens by their bytes, of merges by their pair. */
-static int syn__order_token(const void *owner, int a, int b) {
-  const syn__texts *t = &((const syn_tokenizer *)owner)->vocab;
-  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
-}
-static int syn__order_merge(const void *owner, int a, int b) {
-  const syn__merge *m = (const syn__merge *)((const syn_tokenizer *)owner)->merges.items;
-  return m[a].left != m[b].left ? m[a].left - m[b].left : m[a].right - m[b].right;
-}
-/* The numbers 0 .. n-1 in an order, 16 bits each. */
-static void syn__lower_order(syn__small_build *l, const syn_tokenizer *t, size_t n,
-                             syn__order order) {
-  int *sorted = syn__sorted(l->c, t, n, order);
-  int32_t place;
-  uint16_t *to = sorted ? (uint16_t *)syn__lower_data(l, 2 * n, &place) : NULL;
-  size_t i;
-  for (i = 0; i < n && to; i++) to[i] = (uint16_t)sorted[i];
-  syn__free(l->c, sorted);
-}
-/* Returns the place of the tokenizer, see >>small text; 0: failed. */
-static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t) {
-  size_t count = t->vocab.ends.count, merges = t->merges.count, i, k = 0;
-  size_t by_bytes = t->kind == &syn__tokenizer_byte ? 0 : t->n_learned - merges;
-  int32_t place, unused, *head = (int32_t *)syn__lower_data(l, 4 * (SYN__TEXT_HEADER + count + 1),
-                                                            &place);
-  uint16_t *pair;
-  void *bytes;
-  if (count > 65535 - SYN_FIRST_TOKEN) {
-    syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
-              (unsigned long)count);
-    return 0;
-  }
-  if (t->flags & SYN_NFC) { /* boards have no room for its tables */
-    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s was learned "
-              "with SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
-    return 0;
-  }
-  if (!head) return 0;
-  while (k + 1 < SYN__COUNT(syn__tokenizer_kinds) && syn__tokenizer_kinds[k] != t->kind) k++;
-  head[0] = (int32_t)k;
-  head[1] = !!(t->flags & SYN_LOWERCASE);
-  head[2] = (int32_t)count;
-  head[3] = (int32_t)by_bytes;
-  head[4] = (int32_t)merges;
-  for (i = 0; i < count; i++)
-    head[SYN__TEXT_HEADER + 1 + i] = (int32_t)((const size_t *)t->vocab.ends.items)[i];
-  syn__lower_order(l, t, by_bytes, syn__order_token);
-  pair = (uint16_t *)syn__lower_data(l, 4 * merges, &unused);
-  for (i = 0; i < merges && pair; i++) {
-    pair[2 * i] = (uint16_t)((const syn__merge *)t->merges.items)[i].left;
-    pair[2 * i + 1] = (uint16_t)((const syn__merge *)t->merges.items)[i].right;
-  }
-  syn__lower_order(l, t, merges, syn__order_merge);
-  bytes = syn__lower_data(l, t->vocab.bytes.count, &unused);
-  if (bytes && t->vocab.bytes.count) memcpy(bytes, t->vocab.bytes.items, t->vocab.bytes.count);
-  return place;
-}
-
-/* The array from all instructions and data. */
-static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
-  int32_t head[SYN__SMALL_HEADER], *w;
-  size_t at = SYN__SMALL_HEADER, code = 0, p;
-  memset(head, 0, sizeof head);
-  for (p = 0; p < 3; p++) {
-    l->program = (int)p;
-    syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
-    code += l->code[p].count;
-  }
-  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
-  if (l->c->status == SYN_OK) syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
-  w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
-  if (!w) return NULL;
-  head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
-  head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
-  head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
-  head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
-  head[SYN__SMALL_TASK] = l->task;
-  head[SYN__SMALL_TARGET_VOCAB] =
-      l->task <= SYN__SMALL_LM ? l->config->tgt_vocab : l->config->classes;
-  head[SYN__SMALL_WIDEST] = syn__small_round_up(l->widest, 32);
-  head[SYN__SMALL_HEADS] = l->heads;
-  for (p = 0; p < 3; p++) {
-    head[SYN__SMALL_PROGRAMS + p] = (int32_t)at;
-    memcpy(w + at, l->code[p].items, l->code[p].count * sizeof *w);
-    syn__lower_resolve(l, w + at, l->code[p].count, (int32_t)(SYN__SMALL_HEADER + code));
-    at += l->code[p].count;
-  }
-  for (p = 0; p < 2; p++)
-    if (l->tokenizer[p])
-      head[SYN__SMALL_TOKENIZERS + p] = l->tokenizer[p] + (int32_t)(SYN__SMALL_HEADER + code);
-  memcpy(w, head, sizeof head);
-  memcpy(w + at, l->data.items, l->data.count * sizeof *w);
-  return w;
-}
-
-/* Lowers all nodes: those of the encoder, then those of the decoder. */
-static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
-  int32_t unused;
-  size_t i;
-  syn__lower_data(l, 4, &unused); /* place 0 means none */
-  for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
-    if (m->task->decoder && (int)i == m->g.n_encoder) {
-      l->program = SYN__SMALL_DECODE;
-      l->segment = 0;
-    }
-    l->of[l->g->nodes[i]->out] = syn__lower_node(l, l->g->nodes[i]);
-  }
-}
-
-/* The format of the matrices; below 0 (recorded): no such format. */
-static int32_t syn__small_format(syn_context *c, const syn_model *m,
-                                 const syn_small_options *options) {
-  const char *type = options && options->type ? options->type : NULL;
-  const char *layout = options && options->layout ? options->layout : "smlad";
-  size_t i;
-  for (i = 0; i < m->g.n_params && !type; i++)
-    if (!strcmp(m->g.params[i].type, "i4")) type = "i4";
-  if (!type) type = "i8";
-  if (!strcmp(type, "i4")) return SYN__SMALL_i4;
-  if (!strcmp(type, "i8") && !strcmp(layout, "smlad")) return SYN__SMALL_smlad;
-  if (!strcmp(type, "i8") && !strcmp(layout, "rows")) return SYN__SMALL_rows;
-  if (!strcmp(type, "i8") && !strcmp(layout, "mve")) return SYN__SMALL_mve;
-  syn__fail(c, SYN_E_VALUE,
-            "small model: type %.20s, layout %.20s; types are i8, i4, layouts smlad, rows, mve",
-            type, layout);
-  return -1;
-}
-
-/* Refuses numbers that are not finite, or that are too large to become int8. */
-static syn_status syn__small_numbers(syn_context *c, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_param *p = &m->g.params[i];
-    if (!(syn__largest(p->x, p->size) < 1e30f))
-      return syn__fail(c, SYN_E_VALUE,
-                       "small model: %s has a number that is not finite or too large", p->name);
-  }
-  return SYN_OK;
-}
-
-/* The array of a model, which the caller frees; null (recorded): failed. */
-static int32_t *syn__small_array(syn_context *c, const syn_model *m,
-                                 const syn_small_options *options, size_t *words) {
-  const syn_tokenizer *source = m->tokenizer[SYN_SRC], *target = m->tokenizer[SYN_TGT];
-  syn__small_build l;
-  int32_t *w = NULL;
-  size_t i;
-  memset(&l, 0, sizeof l);
-  syn__small_numbers(c, m);
-  l.format = syn__small_format(c, m, options);
-  l.task = (int)(m->task - syn__tasks); /* in the order of SYN__SMALL_SEQ2SEQ ... */
-  l.c = c;
-  l.g = &m->g;
-  l.config = &m->config;
-  if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
-  if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
-  if (l.matrix) {
-    syn__lower_nodes(&l, m);
-    if (options && options->tokenizers) {
-      if (source) l.tokenizer[0] = syn__lower_tokenizer(&l, source);
-      l.tokenizer[1] = l.tokenizer[0];
-      if (target && target != source) l.tokenizer[1] = syn__lower_tokenizer(&l, target);
-    }
-    w = syn__lower_array(&l, words);
-  }
-  for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
-  syn__free(c, l.data.items);
-  syn__free(c, l.values.items);
-  syn__free(c, l.tables.items);
-  syn__free(c, l.of);
-  syn__free(c, l.matrix);
-  return w;
-}
-
-static syn_status syn__small_sink(syn_context *c, const syn_sink *sink, const void *bytes,
-                                  size_t size) {
-  if (sink->write(sink->user, bytes, size) == size) return SYN_OK;
-  return syn__fail(c, SYN_E_FILE, "the small model could not be written");
-}
-
-syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_options *options,
-                           const syn_sink *sink) {
-  size_t words;
-  int32_t *w;
-  if (!c || !syn__given(c, m, "model") ||
-      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
-      !syn__weights_by_row(c, m))
-    return SYN_E_VALUE;
-  w = syn__small_array(c, m, options, &words);
-  if (w && !syn__small_model(w, words * sizeof *w))
-    syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
-  if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
-  syn__free(c, w);
-  return c->status;
-}
-
-static void syn__small_print(syn_context *c, const syn_sink *sink, const char *text) {
-  syn__small_sink(c, sink, text, strlen(text));
-}
-
-/* The name of an instruction. */
-static const char *syn__small_name(int32_t code) {
-#define SYN__SMALL_NAME(name, operands) \
-  if (code == SYN__SMALL_OP_##name) return #name;
-  SYN__SMALL_LIST(SYN__SMALL_NAME)
-#undef SYN__SMALL_NAME
-  return NULL;
-}
-
-/* What a program needs that runs the model, in the order of the list: the instructions that it has,
-   and how the configuration chooses tokens. */
-static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_small_config *config,
-                                   const syn_sink *sink) {
-  char text[40];
-  int32_t code, p, at, used;
-  syn__small_print(c, sink, "#define SYN_SMALL_KINDS(X)");
-  for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
-    for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
-      for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
-        used |= (w[at] & 255) == code;
-    if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
-    if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
-    if (!used) continue;
-    syn__snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
-    syn__small_print(c, sink, text);
-  }
-}
-/* The formats of their matrices. */
-static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn_sink *sink) {
-  static const char *const names[] = {" X(smlad)", " X(rows)", " X(mve)", " X(i4)"};
-  int32_t p, at, used = 0, i;
-  for (p = 0; p < SYN__SMALL_IDLE; p++)
-    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
-      const char *text = syn__small_text(w[at] & 255);
-      for (i = at; *text; text++) {
-        if (*text < '0' || *text > '9') i++;
-        if (*text == 'm') used |= 1 << w[w[i]];
-      }
-    }
-  syn__small_print(c, sink, "\n#define SYN_SMALL_FORMATS(X)");
-  for (i = 0; i < (int32_t)SYN__COUNT(names); i++)
-    if (used >> i & 1) syn__small_print(c, sink, names[i]);
-}
-
-/* What stands before the array. The include guard holds the hash of the array: a model that is
-   included again is left out, another one of the same name is an error of the compiler. A program
-   of two models needs what either has: it has all. */
-static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words,
-                                  const syn_small_config *config, const char *name,
-                                  const syn_sink *sink) {
-  uint64_t hash = SYN_HASH_START;
-  unsigned char bytes[4];
-  char line[240];
-  unsigned long id;
-  size_t i;
-  int n;
-  for (i = 0; i < words; i++) {
-    syn__put_bytes(bytes, (uint32_t)w[i], 4);
-    hash = syn_hash(hash, bytes, 4);
-  }
-  id = (unsigned long)(hash >> 32);
-  n = syn__snprintf(line, sizeof line,
-                    "/* A small model for synthesizer.h: %lu bytes. */\n"
-                    "#ifndef %.40s_%08lx_H\n#define %.40s_%08lx_H\n#include <stdint.h>\n",
-                    (unsigned long)(words * 4), name, id, name, id);
-  syn__small_sink(c, sink, line, (size_t)n);
-  syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
-                            "#ifdef SYN__IMPLEMENTED\n"
-                            "#error \"include all models before synthesizer.h is implemented\"\n"
-                            "#endif\n"
-                            "#undef SYN_SMALL_KINDS\n#undef SYN_SMALL_FORMATS\n"
-                            "#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)\n"
-                            "#define SYN_SMALL_MODEL\n");
-  syn__small_embed_kinds(c, w, config, sink);
-  syn__small_embed_formats(c, w, sink);
-  syn__small_print(c, sink, "\n#endif\n");
-}
-
-syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
-                           const char *name, const syn_sink *sink) {
-  const syn_small_config *config = options ? options->config : NULL;
-  size_t words, i;
-  long ram;
-  int32_t *w;
-  char line[200];
-  if (!c || !syn__given(c, m, "model") ||
-      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
-      !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
-    return SYN_E_VALUE;
-  w = syn__small_array(c, m, options, &words);
-  ram = w ? syn_small_ram(w, words * 4, config) : 0;
-  if (ram < 0)
-    syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
-              "it needs 2 GB of RAM and more");
-  if (ram > 0) {
-    int n;
-    syn__small_embed_head(c, w, words, config, name, sink);
-    n = syn__snprintf(line, sizeof line,
-                 "enum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
-                 ram, name, (unsigned long)words);
-    syn__small_sink(c, sink, line, (size_t)n);
-    for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
-      n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
-                   (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
-      syn__small_sink(c, sink, line, (size_t)n);
-    }
-    syn__small_print(c, sink, "\n};\n#endif\n");
-  }
-  syn__free(c, w);
-  return c->status;
-}
-
-/* ==============================================================================================
    >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
    ============================================================================================== */
 
@@ -27392,6 +24116,3244 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
   }
   syn__free(c, (void *)kinds);
   syn__free(c, beside);
+  return c->status;
+}
+
+#if SYN__LEVELS
+#pragma GCC pop_options
+#endif
+#endif /* !SYN_SMALL */
+
+/* ==============================================================================================
+   >>small kernels   rows of int8, float functions without libm
+   ============================================================================================== */
+
+/*
+   Weights are int8 with a scale for each output row, activations int8 with a scale for each row,
+   found when the row is quantized:
+
+     s = max_i |x_i| / 127,   q_i = round(x_i / s),   y_j = (sum_i w_ji q_i) (scale_j s) + b_j
+
+   The sum is an int32 and exact. -128 is never used: a sum of two products of it overflows int16.
+   Floats are added, multiplied and divided, never fused, so every machine computes the same bits.
+   What is not finite becomes 0 before it is converted to an integer. */
+
+
+typedef union syn__small_bits {
+  uint32_t u;
+  int32_t i;
+  float f;
+} syn__small_bits;
+
+static float syn__small_float(int32_t word) {
+  syn__small_bits b;
+  b.i = word;
+  return b.f;
+}
+
+/* e^x, relative error below 2e-7; below -87 it is 0, above 88 it is e^88, of a NaN 0. With k =
+   round(x log2 e): e^x = 2^k e^f, |f| <= log 2 / 2, e^f by a polynomial. */
+static float syn__small_exp(float x) {
+  syn__small_bits power;
+  float f, y;
+  int32_t k;
+  if (!(x > -87.0f)) return 0.0f;
+  if (x > 88.0f) x = 88.0f;
+  y = x * 1.44269504f;
+  k = (int32_t)(y < 0.0f ? y - 0.5f : y + 0.5f);
+  f = (x - (float)k * 0.693145752f) - (float)k * 1.42860677e-6f; /* log 2 in two parts */
+  y = 0.166666657f + f * (0.0416657962f + f * (0.00833345205f + f * 0.00139375532f));
+  y = 1.0f + f * (1.0f + f * (0.5f + f * y));
+  power.u = (uint32_t)(k + 127) << 23;
+  return y * power.f;
+}
+
+/* log x, absolute error below 1e-6, for finite x above 1e-37: x = 2^k m, 0.7 < m < 1.42, and
+   log m = 2 artanh((m - 1) / (m + 1)) by its series. */
+static float syn__small_log(float x) {
+  syn__small_bits m;
+  float r, q;
+  int32_t k;
+  m.f = x;
+  k = (int32_t)((m.u - UINT32_C(0x3F350000)) >> 23);
+  if (k > 127) k -= 512; /* the shift dropped the sign */
+  m.u -= (uint32_t)k << 23;
+  r = (m.f - 1.0f) / (m.f + 1.0f);
+  q = r * r;
+  q = 1.0f + q * (0.333333343f + q * (0.2f + q * (0.142857149f + q * 0.111111112f)));
+  return (float)k * 0.693147182f + 2.0f * r * q;
+}
+
+/* 1 / sqrt(x), relative error below 2e-7, for x from 1e-30 to 1e30: four steps of Newton. */
+static float syn__small_rsqrt(float x) {
+  syn__small_bits y;
+  int i;
+  y.f = x;
+  y.u = UINT32_C(0x5F375A86) - (y.u >> 1);
+  for (i = 0; i < 4; i++) y.f = y.f * (1.5f - x * 0.5f * y.f * y.f);
+  return y.f;
+}
+
+static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f : x + 0.5f); }
+
+/* Rows without a larger number become 0. So no product of two scales is below the normal floats,
+   which the vectors of some machines flush to 0. */
+#define SYN__SMALL_TINY 1e-16f
+
+#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
+#define SYN__SMALL_HAS_MVE 1
+#include <arm_mve.h>
+#else
+#define SYN__SMALL_HAS_MVE 0
+#endif
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE) && \
+    !defined(__ARM_NEON) && defined(__thumb2__)
+#define SYN__SMALL_HAS_SMLAD 1
+#else
+#define SYN__SMALL_HAS_SMLAD 0
+#endif
+#if SYN__SMALL_HAS_SMLAD && !defined(__clang__)
+#define SYN__SMALL_HAS_SMLAD4 1 /* clang has too few registers for it */
+#else
+#define SYN__SMALL_HAS_SMLAD4 0
+#endif
+
+/* Compiled for speed even where the rest is compiled for size. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
+#else
+#define SYN__SMALL_HOT
+#endif
+
+/* Thumb-2 without a floating-point unit (Cortex-M3): the two float expressions that run most often
+   are computed in integers, without a call for each operation. Each operation is rounded as that of
+   floats, to 24 bits, a tie to even, so the bits are the same. */
+#ifndef SYN__SMALL_SOFT
+#if defined(__GNUC__) && defined(__thumb2__) && !defined(__ARM_FP) && !SYN__SMALL_HAS_MVE
+#define SYN__SMALL_SOFT 1
+#else
+#define SYN__SMALL_SOFT 0
+#endif
+#endif
+#if defined(__GNUC__)
+#define SYN__SMALL_INLINE static inline __attribute__((always_inline))
+#else
+#define SYN__SMALL_INLINE static
+#endif
+#if SYN__SMALL_SOFT
+/* h / 2^7 rounded, for h from 2^30 to 2^31: 2^23 to 2^24. rest: more bits, of less value */
+SYN__SMALL_INLINE uint32_t syn__small_round24(uint32_t h, uint32_t rest) {
+  const uint32_t m = (h + 64) >> 7;
+  return (h & 127) == 64 && !rest ? m & ~1u : m;
+}
+/* 24 bits of a product: a b / 2^(39 - n) rounded; n is 0 or 1, and *e -= n. a is from 2^30 to 2^31,
+   b is 2^31 or more. */
+SYN__SMALL_INLINE uint32_t syn__small_times(uint32_t a, uint32_t b, int32_t *e) {
+  uint64_t p = (uint64_t)a * b;
+  if (!(p >> 62)) p += p, --*e;
+  return syn__small_round24((uint32_t)(p >> 32), (uint32_t)p);
+}
+/* The float m 2^(e - 150) with the sign of `sign`; m is from 2^23 to 2^24. */
+SYN__SMALL_INLINE float syn__small_pack(int32_t sign, uint32_t m, int32_t e) {
+  syn__small_bits z;
+  z.u = ((uint32_t)sign & UINT32_C(0x80000000)) | (((uint32_t)(e - 1) << 23) + m);
+  return z.f;
+}
+/* v / 2^d; the lowest bit tells whether any bit below it is 1 */
+SYN__SMALL_INLINE int32_t syn__small_shifted(uint32_t v, int32_t d) {
+  return (int32_t)(v >> d | ((v & ~(UINT32_MAX << d)) != 0));
+}
+/* v, or -v where `sign` is below 0 */
+SYN__SMALL_INLINE int32_t syn__small_signed(int32_t v, int32_t sign) {
+  return (v ^ sign >> 31) - (sign >> 31);
+}
+/* sum (scale x_scale) + *b; b may be null. A float is m 2^(e - 150) with 24 bits m. Exponents that
+   may leave the range of floats, and sums of more than 24 bits, take the float operations. */
+SYN__SMALL_HOT static float syn__small_scaled(int32_t sum, float scale, float x_scale,
+                                              const float *b) {
+  const uint32_t size = (uint32_t)syn__small_signed(sum, sum), one = UINT32_C(1) << 23;
+  const int zeros = __builtin_clz(size | 1);
+  syn__small_bits s, x, y;
+  uint32_t m;
+  int32_t e, d, z, w;
+  float product;
+  s.f = scale, x.f = x_scale, y.f = b ? *b : 0.0f;
+  if (size - 1 < 2 * one - 1 && (s.u >> 23) - 77 < 94 && (x.u >> 23) - 77 < 94) {
+    e = (int32_t)(s.u >> 23) + (int32_t)(x.u >> 23) - 126;
+    m = syn__small_times(((x.u & (one - 1)) | one) << 7, s.u << 8 | 256 * one, &e);
+    e += 32 - zeros;
+    m = syn__small_times(m << 7, size << zeros, &e);
+    d = e - (int32_t)(y.u >> 23 & 255);
+    if (!(y.u << 1) || d > 25) return syn__small_pack(sum, m, e);
+    if (d >= -25 && (y.u >> 23 & 255) < 248) { /* the sum with 6 bits more */
+      w = (int32_t)(((y.u & (one - 1)) | one) << 6), z = (int32_t)(m << 6);
+      if (d < 0) z = syn__small_shifted((uint32_t)z, -d), e -= d;
+      else w = syn__small_shifted((uint32_t)w, d);
+      z = syn__small_signed(z, sum) + syn__small_signed(w, y.i);
+      if (!z) return 0.0f;
+      m = (uint32_t)syn__small_signed(z, z);
+      d = __builtin_clz(m) - 1;
+      return syn__small_pack(z, syn__small_round24(m << d, 0), e + 1 - d);
+    }
+  }
+  product = (float)sum * (scale * x_scale);
+  return b ? product + y.f : product;
+}
+#endif
+/* round(x inverse), a tie to even, for |x inverse| < 128. With floats: 1.5 * 2^23 + y is rounded to
+   an integer, which the lowest bits hold. */
+SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
+#if SYN__SMALL_SOFT
+  const uint32_t one = UINT32_C(1) << 23;
+  syn__small_bits a, b;
+  uint32_t m;
+  int32_t e;
+  a.f = x, b.f = inverse;
+  e = (int32_t)(a.u >> 23 & 255) + (int32_t)(b.u >> 23) - 126;
+  m = syn__small_times(((b.u & (one - 1)) | one) << 7, a.u << 8 | 256 * one, &e);
+  e = 150 - e;
+  if (e > 24) return 0; /* at most 1/2 */
+  m = (m + (UINT32_C(1) << (e - 1)) - 1 + (m >> e & 1)) >> e;
+  return (int8_t)(a.i < 0 ? -(int32_t)m : (int32_t)m);
+#else
+  syn__small_bits y;
+  y.f = x * inverse + 12582912.0f;
+  return (int8_t)(y.i - INT32_C(0x4B400000));
+#endif
+}
+
+/* q [n] = round(x / s), a tie to the even integer; returns s. A row that is 0, tiny or not finite
+   becomes 0. */
+SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
+  syn__small_bits b;
+  uint32_t most = 0;
+  float inverse;
+  int32_t i = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i + 4 <= n; i += 4)
+    most = vmaxvq_u32(most, vreinterpretq_u32_f32(vabsq_f32(vldrwq_f32(x + i))));
+#endif
+  for (; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
+    b.f = x[i];
+    b.u &= UINT32_C(0x7FFFFFFF);
+    if (b.u > most) most = b.u;
+  }
+  b.u = most;
+  if (!(b.f > SYN__SMALL_TINY && b.f < 1e30f)) {
+    memset(q, 0, (size_t)n);
+    return 0.0f;
+  }
+  inverse = 127.0f / b.f;
+  i = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i + 4 <= n; i += 4) {
+    float32x4_t y = vaddq_n_f32(vmulq_n_f32(vldrwq_f32(x + i), inverse), 12582912.0f);
+    vstrbq_s32(q + i, vreinterpretq_s32_f32(y));
+  }
+#endif
+  for (; i < n; i++) q[i] = syn__small_rounded(x[i], inverse);
+  return b.f * 0.00787401572f; /* 1 / 127 */
+}
+
+/* sum of a_i b_i, i < n */
+static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
+  int32_t i = 0, sum = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i < n; i += 16) {
+    mve_pred16_t p = vctp8q((uint32_t)(n - i));
+    sum = vmladavaq_p_s8(sum, vldrbq_z_s8(a + i, p), vldrbq_z_s8(b + i, p), p);
+  }
+#endif
+  for (; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* ==============================================================================================
+   >>small products   formats of matrices; four rows times a vector, on each machine
+   ============================================================================================== */
+
+/* Formats of a matrix of weights [n,k]. Its data are a word that names the format, a float scale
+   for each row (of i4: for each panel), and panels of four rows with k columns; n and k are rounded
+   up, filled with 0.
+
+     name    panel                              k rounded to  kernels
+     smlad   [k/4][4 rows][4]                   4             Cortex-M4, M7, M33; NEON; AVX2, VNNI
+     rows    [4 rows][k], row-major             16            C
+     mve     [k/16][4 rows][16]                 16            Cortex-M55, M85
+     i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33; M55, M85
+
+   Every format runs on every machine, in C where it has no kernel, with the same integers. A byte
+   of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added; behind 32
+   columns are their scales, a byte for each row:  sum_i w_i q_i = sum_g scale_g sum_{i in g} w_i
+   q_i.  This stays below 2^31 up to 8192 columns. A program that runs one model lists the formats
+   it needs. */
+#ifndef SYN_SMALL_FORMATS
+#define SYN_SMALL_FORMATS(X) X(smlad) X(rows) X(mve) X(i4)
+#endif
+enum {
+  SYN__SMALL_smlad, SYN__SMALL_rows, SYN__SMALL_mve, SYN__SMALL_i4,
+  SYN__SMALL_I4_COLUMNS = 8192, /* of a matrix of i4 at most */
+  SYN__SMALL_I4_BYTES = 68      /* of 32 columns of four rows, with their scales */
+};
+
+/* The format itself: a constant where only one is compiled, so the code of others is left out. */
+#define SYN__SMALL_COUNT(name) +1
+#define SYN__SMALL_NUMBER(name) +SYN__SMALL_##name
+static int32_t syn__small_compiled(int32_t format) {
+  return 0 SYN_SMALL_FORMATS(SYN__SMALL_COUNT) == 1 ? 0 SYN_SMALL_FORMATS(SYN__SMALL_NUMBER)
+                                                    : format;
+}
+
+static int32_t syn__small_round_up(int32_t n, int32_t to) { return (n + to - 1) & -to; }
+static int32_t syn__small_round4(int32_t n) { return syn__small_round_up(n, 4); }
+static int32_t syn__small_columns(int32_t format, int32_t k) {
+  return syn__small_round_up(k, format == SYN__SMALL_smlad ? 4 : format == SYN__SMALL_i4 ? 32 : 16);
+}
+/* Bytes of a panel. */
+static int32_t syn__small_panel(int32_t format, int32_t cols) {
+  return format == SYN__SMALL_i4 ? cols / 32 * SYN__SMALL_I4_BYTES : 4 * cols;
+}
+/* Where the scale of row r is; of r = n rounded up to 4: how many scales there are. */
+static int32_t syn__small_scale(int32_t format, int32_t r) {
+  return format == SYN__SMALL_i4 ? r / 4 : r;
+}
+/* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
+static int32_t syn__small_offset(int32_t format, int32_t cols, int32_t r, int32_t i) {
+  int32_t step = format == SYN__SMALL_rows ? cols : format == SYN__SMALL_mve ? 16 : 4;
+  return i / step * 4 * step + r * step + i % step + (format == SYN__SMALL_i4 ? i / 16 * 4 : 0);
+}
+/* The weight of row r, column i; of i4 times the scale of its columns. */
+static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t cols, int32_t r,
+                                 int32_t i) {
+  int32_t pair;
+  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, cols, r, i)];
+  pair = (uint8_t)panel[syn__small_offset(format, cols, r, i / 2)];
+  return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
+}
+
+#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
+#define SYN__SMALL_HAS_NEON 1
+#include <arm_neon.h>
+#else
+#define SYN__SMALL_HAS_NEON 0
+#endif
+/* clang has the intrinsics of sdot only where the whole program is compiled for it. */
+#if SYN__SMALL_HAS_NEON && defined(__aarch64__) && \
+    (defined(__ARM_FEATURE_DOTPROD) || (defined(__linux__) && !defined(__clang__)))
+#define SYN__SMALL_HAS_SDOT 1
+#if !defined(__ARM_FEATURE_DOTPROD)
+#include <sys/auxv.h>
+#endif
+#else
+#define SYN__SMALL_HAS_SDOT 0
+#endif
+#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
+#define SYN__SMALL_HAS_X86 1
+#include <immintrin.h>
+#else
+#define SYN__SMALL_HAS_X86 0
+#endif
+
+/* Kernels that are chosen when a model is opened: C; AVX2 or NEON; AVX-512 VNNI or sdot. A board
+   has one kernel for each format. */
+enum { SYN__SMALL_C, SYN__SMALL_SIMD, SYN__SMALL_DOT };
+static int32_t syn__small_isa(void) {
+#if SYN__SMALL_HAS_X86
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vnni")) return SYN__SMALL_DOT;
+  if (__builtin_cpu_supports("avx2")) return SYN__SMALL_SIMD;
+#elif SYN__SMALL_HAS_SDOT && defined(__ARM_FEATURE_DOTPROD)
+  return SYN__SMALL_DOT;
+#elif SYN__SMALL_HAS_SDOT
+  if (getauxval(AT_HWCAP) >> 20 & 1) return SYN__SMALL_DOT; /* HWCAP_ASIMDDP */
+#endif
+#if SYN__SMALL_HAS_NEON
+  return SYN__SMALL_SIMD;
+#else
+  return SYN__SMALL_C;
+#endif
+}
+
+typedef void syn__small_dots(int32_t *sum, const int8_t *w, const void *x, int32_t k);
+
+/* -- in C: x are the k bytes -- */
+
+#if !SYN__SMALL_HAS_SMLAD
+/* Eight columns of smlad in C, or four. */
+#define SYN__SMALL_COLUMN(i, p) \
+  v = x[i]; \
+  s0 += v * w[p]; \
+  s1 += v * w[p + 4]; \
+  s2 += v * w[p + 8]; \
+  s3 += v * w[p + 12];
+#define SYN__SMALL_COLUMNS(i, p) \
+  SYN__SMALL_COLUMN(i, p) SYN__SMALL_COLUMN(i + 1, p + 1) \
+  SYN__SMALL_COLUMN(i + 2, p + 2) SYN__SMALL_COLUMN(i + 3, p + 3)
+SYN__SMALL_HOT static void syn__small_c(int32_t *sum, const int8_t *w, const void *input,
+                                        int32_t k) {
+  const int8_t *x = (const int8_t *)input, *end = x + k;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, v;
+  if (k & 4) {
+    SYN__SMALL_COLUMNS(0, 0)
+    x += 4;
+    w += 16;
+  }
+  for (; x < end; x += 8, w += 32) {
+    SYN__SMALL_COLUMNS(0, 0)
+    SYN__SMALL_COLUMNS(4, 16)
+  }
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+#endif
+/* rows, and with steps of 16 mve */
+SYN__SMALL_HOT static void syn__small_c_steps(int32_t *sum, const int8_t *w, const int8_t *x,
+                                              int32_t k, int32_t step) {
+  int32_t r;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= step, x += step)
+    for (r = 0; r < 4; r++, w += step) sum[r] += syn__small_dot(w, x, step);
+}
+static void syn__small_c_rows(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  syn__small_c_steps(sum, w, (const int8_t *)x, k, k);
+}
+#if !SYN__SMALL_HAS_MVE
+static void syn__small_c_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  syn__small_c_steps(sum, w, (const int8_t *)x, k, 16);
+}
+#endif
+#if !SYN__SMALL_HAS_SMLAD4 && !SYN__SMALL_HAS_MVE
+SYN__SMALL_HOT static void syn__small_c_i4(int32_t *sum, const int8_t *w, const void *input,
+                                           int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32_t r, i;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES)
+    for (r = 0; r < 4; r++) {
+      int32_t group = 0;
+      for (i = 0; i < 16; i++) {
+        int32_t pair = (uint8_t)w[i / 4 * 16 + r * 4 + i % 4];
+        group += ((pair & 15) - 8) * x[2 * i] + ((pair >> 4) - 8) * x[2 * i + 1];
+      }
+      sum[r] += group * (uint8_t)w[64 + r];
+    }
+}
+#endif
+
+/* -- with SIMD instructions -- */
+
+#if SYN__SMALL_HAS_X86
+__attribute__((target("avx2"))) static void syn__small_avx2(int32_t *sum, const int8_t *w,
+                                                            const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  __m256i acc = _mm256_setzero_si256(); /* two sums for each row */
+  __m128i pairs;
+  for (; k > 0; k -= 4, x += 4, w += 16) {
+    __m256i u = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)w)), v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
+    acc = _mm256_add_epi32(acc, _mm256_madd_epi16(u, v));
+  }
+  pairs = _mm_hadd_epi32(_mm256_castsi256_si128(acc), _mm256_extracti128_si256(acc, 1));
+  _mm_storeu_si128((__m128i *)(void *)sum, pairs);
+}
+/* vpdpbusd multiplies bytes without a sign by bytes with one: w x = w (x + 128) - 128 w. Reads x up
+   to a multiple of 16. */
+__attribute__((target("avx512f,avx512vnni"))) static void syn__small_vnni(
+    int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  const __m512i spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+  const __m512i bias = _mm512_set1_epi32((int32_t)UINT32_C(0x80808080));
+  __m512i acc = _mm512_setzero_si512(), less = acc;
+  int32_t all[16], i;
+  for (; k > 0; k -= 16, x += 16, w += 64) {
+    __mmask16 mask = (__mmask16)(k < 16 ? (1 << k) - 1 : 0xFFFF);
+    __m512i u = _mm512_maskz_loadu_epi32(mask, w);
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x));
+    v = _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xFFFF, spread, v), bias);
+    acc = _mm512_dpbusd_epi32(acc, v, u);
+    less = _mm512_dpbusd_epi32(less, bias, u);
+  }
+  _mm512_storeu_si512(all, _mm512_sub_epi32(acc, less));
+  for (i = 0; i < 4; i++) sum[i] = all[i] + all[4 + i] + all[8 + i] + all[12 + i];
+}
+#endif
+
+#if SYN__SMALL_HAS_NEON
+static void syn__small_neon(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32x4_t a = vdupq_n_s32(0), b = a; /* rows 0 and 1, 2 and 3: two sums for each */
+  for (; k > 0; k -= 4, x += 4, w += 16) {
+    int8x8_t v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = vreinterpret_s8_s32(vdup_n_s32(four));
+    a = vpadalq_s16(a, vmull_s8(vld1_s8(w), v));
+    b = vpadalq_s16(b, vmull_s8(vld1_s8(w + 8), v));
+  }
+  vst1_s32(sum, vpadd_s32(vget_low_s32(a), vget_high_s32(a)));
+  vst1_s32(sum + 2, vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
+}
+#if SYN__SMALL_HAS_SDOT
+#ifndef __ARM_FEATURE_DOTPROD
+__attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+static void syn__small_sdot(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32x4_t a = vdupq_n_s32(0), b = a;
+  for (; k & 15; k -= 4, x += 4, w += 16) {
+    int8x16_t v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = vreinterpretq_s8_s32(vdupq_n_s32(four));
+    a = vdotq_s32(a, vld1q_s8(w), v);
+  }
+  for (; k > 0; k -= 16, x += 16, w += 64) {
+    int8x16_t v = vld1q_s8(x);
+    a = vdotq_laneq_s32(a, vld1q_s8(w), v, 0);
+    b = vdotq_laneq_s32(b, vld1q_s8(w + 16), v, 1);
+    a = vdotq_laneq_s32(a, vld1q_s8(w + 32), v, 2);
+    b = vdotq_laneq_s32(b, vld1q_s8(w + 48), v, 3);
+  }
+  vst1q_s32(sum, vaddq_s32(a, b));
+}
+#endif
+#endif
+
+#if SYN__SMALL_HAS_SMLAD
+/* x is int16, in each group of four in the order 0 2 1 3: sxtb16 makes pairs of bytes 0 2 and 1 3
+   of w, smlad adds two products. A step of 4 takes 18 instructions for the four rows: ldrd reads x,
+   ldm the rows. Assembly, since gcc spills sums between intrinsics. */
+#define SYN__SMALL_ROW4(row, sum) \
+  "sxtb16 r10, " row "\n\tsxtb16 " row ", " row ", ror #8\n\t" \
+  "smlad " sum ", r10, r4, " sum "\n\tsmlad " sum ", " row ", r5, " sum "\n\t"
+#define SYN__SMALL_STEP4 \
+  "ldrd r4, r5, [%[x]], #8\n\tldmia %[w]!, {r6, r8, r9, r12}\n\t" \
+  SYN__SMALL_ROW4("r6", "%[s0]") SYN__SMALL_ROW4("r8", "%[s1]") \
+  SYN__SMALL_ROW4("r9", "%[s2]") SYN__SMALL_ROW4("r12", "%[s3]")
+#define SYN__SMALL_STEPS(steps) \
+  __asm__ volatile(steps \
+                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [w] "+r"(w), \
+                     [x] "+r"(x) \
+                   : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
+SYN__SMALL_HOT static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input,
+                                            int32_t k) {
+  const int16_t *x = (const int16_t *)input, *end = x + k;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  if (k & 4) SYN__SMALL_STEPS(SYN__SMALL_STEP4);
+  while (x < end) SYN__SMALL_STEPS(SYN__SMALL_STEP4 SYN__SMALL_STEP4);
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+#endif
+#if SYN__SMALL_HAS_SMLAD4
+/* i4: a byte is b = l + 16 h, of columns l and h, with 8 added to both. Two smlad add
+   b 16 x_l + 16 h (x_h - 16 x_l) = 16 (l x_l + h x_h). x are, for each 32 columns, an int32, -128
+   times their sum, and 16 x_l, x_h - 16 x_l in int16, two bytes of w at a time: 0 2, then 1 3. r4
+   r5 r6 r8 are 16 times the sums of the 32, which fit in int16. */
+#define SYN__SMALL_PAIR(row, sum, rotate) \
+  "uxtb16 r0, " row rotate "\n\tsmlad " sum ", r0, r2, " sum "\n\t" \
+  "and r0, r0, #0x00F000F0\n\tsmlad " sum ", r0, r3, " sum "\n\t"
+#define SYN__SMALL_PAIRS(rotate) \
+  "ldrd r2, r3, [%[x]], #8\n\t" \
+  SYN__SMALL_PAIR("r9", "r4", rotate) SYN__SMALL_PAIR("r10", "r5", rotate) \
+  SYN__SMALL_PAIR("r11", "r6", rotate) SYN__SMALL_PAIR("r12", "r8", rotate)
+#define SYN__SMALL_STEP8 \
+  "ldmia %[w]!, {r9, r10, r11, r12}\n\t" SYN__SMALL_PAIRS("") SYN__SMALL_PAIRS(", ror #8")
+typedef struct syn__small_sums {
+  int32_t a, b;
+} syn__small_sums;
+SYN__SMALL_HOT static void syn__small_smlad4(int32_t *sum, const int8_t *w, const void *input,
+                                             int32_t k) {
+  const int16_t *x = (const int16_t *)input;
+  syn__small_sums s01 = {0, 0}, s23 = {0, 0};
+  const int8_t *end = w + k / 32 * SYN__SMALL_I4_BYTES;
+  while (w < end)
+    __asm__ volatile(
+        "ldr r4, [%[x]], #4\n\tmov r5, r4\n\tmov r6, r4\n\tmov r8, r4\n\t"
+        SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8
+        "asr r4, r4, #4\n\tasr r5, r5, #4\n\tasr r6, r6, #4\n\tasr r8, r8, #4\n\t"
+        "ldr r0, [%[w]], #4\n\tuxtb16 r9, r0\n\tuxtb16 r10, r0, ror #8\n\t"
+        "ldrd r2, r3, %[s01]\n\tsmlabb r2, r4, r9, r2\n\tsmlabb r3, r5, r10, r3\n\t"
+        "strd r2, r3, %[s01]\n\tldrd r2, r3, %[s23]\n\tsmlabt r2, r6, r9, r2\n\t"
+        "smlabt r3, r8, r10, r3\n\tstrd r2, r3, %[s23]\n\t"
+        : [w] "+r"(w), [x] "+r"(x), [s01] "+m"(s01), [s23] "+m"(s23)
+        : : "r0", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "memory");
+  sum[0] = s01.a;
+  sum[1] = s01.b;
+  sum[2] = s23.a;
+  sum[3] = s23.b;
+}
+#endif
+#if SYN__SMALL_HAS_MVE
+/* A step of 16 takes 10 instructions for the four rows. Assembly, since gcc adds to pointers. */
+#define SYN__SMALL_ROW16(sum) "vldrb.8 q1, [%[w]], #16\n\tvmladava.s8 " sum ", q0, q1\n\t"
+static void syn__small_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  __asm__ volatile("dls lr, %[n]\n1:\n\tvldrb.8 q0, [%[x]], #16\n\t"
+                   SYN__SMALL_ROW16("%[s0]") SYN__SMALL_ROW16("%[s1]")
+                   SYN__SMALL_ROW16("%[s2]") SYN__SMALL_ROW16("%[s3]") "le lr, 1b"
+                   : [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3),
+                     [w] "+r"(w), [x] "+r"(x)
+                   : [n] "r"(k >> 4) : "lr", "q0", "q1", "memory");
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+/* i4: a gather reads the 16 bytes of a row; x is split into even and odd columns. */
+SYN__SMALL_HOT static void syn__small_mve4(int32_t *sum, const int8_t *w, const void *input,
+                                           int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), 16);
+  int32_t r;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES) {
+    int8x16x2_t v = vld2q_s8(x);
+    int32_t less = 8 * vaddvaq_s8(vaddvq_s8(v.val[0]), v.val[1]);
+    for (r = 0; r < 4; r++) {
+      const uint32_t *words = (const uint32_t *)(const void *)(w + 4 * r);
+      uint8x16_t u = vreinterpretq_u8_u32(vldrwq_gather_offset_u32(words, offsets));
+      uint8x16_t low = vandq_u8(u, vdupq_n_u8(15));
+      int32_t group = vmladavq_s8(vreinterpretq_s8_u8(low), v.val[0]);
+      group = vmladavaq_s8(group, vreinterpretq_s8_u8(vshrq_n_u8(u, 4)), v.val[1]);
+      sum[r] += (group - less) * (uint8_t)w[64 + r];
+    }
+  }
+}
+#endif
+
+/* -- the kernel of each format -- */
+
+static syn__small_dots *syn__small_kernel_smlad(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_SMLAD
+  return syn__small_smlad;
+#else
+#if SYN__SMALL_HAS_X86
+  if (isa == SYN__SMALL_DOT) return syn__small_vnni;
+  if (isa == SYN__SMALL_SIMD) return syn__small_avx2;
+#elif SYN__SMALL_HAS_NEON
+#if SYN__SMALL_HAS_SDOT
+  if (isa == SYN__SMALL_DOT) return syn__small_sdot;
+#endif
+  if (isa == SYN__SMALL_SIMD) return syn__small_neon;
+#endif
+  return syn__small_c;
+#endif
+}
+static syn__small_dots *syn__small_kernel_rows(int32_t isa) {
+  (void)isa;
+  return syn__small_c_rows;
+}
+static syn__small_dots *syn__small_kernel_mve(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_MVE
+  return syn__small_mve;
+#else
+  return syn__small_c_mve;
+#endif
+}
+static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_SMLAD4
+  return syn__small_smlad4;
+#elif SYN__SMALL_HAS_MVE
+  return syn__small_mve4;
+#else
+  return syn__small_c_i4;
+#endif
+}
+/* Null: not compiled. */
+#define SYN__SMALL_BIT(name) | 1 << SYN__SMALL_##name
+#define SYN__SMALL_KERNEL(name) \
+  if (format == SYN__SMALL_##name && (formats & 1 << SYN__SMALL_##name) != 0) \
+    return syn__small_kernel_##name(isa);
+static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
+  enum { formats = 0 SYN_SMALL_FORMATS(SYN__SMALL_BIT) };
+  SYN__SMALL_KERNEL(smlad)
+  SYN__SMALL_KERNEL(rows)
+  SYN__SMALL_KERNEL(mve)
+  SYN__SMALL_KERNEL(i4)
+  return NULL;
+}
+#undef SYN__SMALL_KERNEL
+#undef SYN__SMALL_BIT
+
+/* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
+static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
+#if SYN__SMALL_HAS_SMLAD
+  int16_t *to = (int16_t *)x;
+  int32_t i;
+  if (format == SYN__SMALL_smlad) {
+    for (i = 0; i < k; i += 4, q += 4, to += 4) {
+      to[0] = q[0];
+      to[1] = q[2];
+      to[2] = q[1];
+      to[3] = q[3];
+    }
+    return x;
+  }
+#if SYN__SMALL_HAS_SMLAD4
+  if (format == SYN__SMALL_i4) {
+    int32_t sum;
+    for (; k > 0; k -= 32, q += 32, to += 34) {
+      for (sum = 0, i = 0; i < 32; i += 2) {
+        int16_t *pair = to + 2 + i / 8 * 8 + i % 4 * 2 + i % 8 / 4;
+        sum -= 128 * (q[i] + q[i + 1]);
+        pair[0] = (int16_t)(16 * q[i]);
+        pair[2] = (int16_t)(q[i + 1] - 16 * q[i]);
+      }
+      memcpy(to, &sum, sizeof sum);
+    }
+    return x;
+  }
+#endif
+#endif
+  (void)x, (void)k, (void)format;
+  return q;
+}
+
+/* ==============================================================================================
+   >>small state   header of the array, operands of instructions, struct syn_small
+   ============================================================================================== */
+
+/* The array begins with these words. A place is the index of a word. */
+enum {
+  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
+  SYN__SMALL_SOURCE_VOCAB,
+  SYN__SMALL_TARGET_VOCAB, /* of classify and tag: the classes */
+  SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 32 */
+  SYN__SMALL_HEADS,      /* most heads of an attention */
+  SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
+  SYN__SMALL_TOKENIZERS = SYN__SMALL_PROGRAMS + 3, /* [2] their places: source, target; 0: none */
+  SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
+  SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
+};
+#define SYN__SMALL_VERSION INT32_C(0x334E5953) /* "SYN3" */
+
+/* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
+   row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
+   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. */
+enum {
+  SYN__SMALL_ROW, SYN__SMALL_ENCODER, SYN__SMALL_SOURCE, SYN__SMALL_TARGET, SYN__SMALL_STATE,
+  SYN__SMALL_REGIONS
+};
+
+/* The programs run over the rows of the source; over its encoded rows, for the caches of attention
+   to the source; over the newest token of the output, again and again. lm has the last one alone,
+   classify runs it once, tag has the first one alone. */
+enum {
+  SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE,
+  SYN__SMALL_IDLE,  /* no output is begun */
+  SYN__SMALL_ANSWER /* the answer of a beam search is being returned */
+};
+
+/* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
+     x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
+     d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
+     k I    rows of a[I] floats of all tokens of the source
+     c I J  a cache of a[I] heads of width a[J]       C I J K   read with the flags a[K]
+     m I J  place of a matrix of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
+     f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
+     t I    place of a table of rows of a[I] int16       s  a float
+     n      an integer from 1 to 65535      w  the same, at most the model's widest row
+     h      a number of heads      v, o     the vocabulary of the program, of the output
+     i      flags                  !        is in no program: it runs in place of `out`
+   where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
+#define SYN__SMALL_LIST(X) \
+  X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
+  X(linear, "x3x4inwm34g3") \
+  X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45C450f4hw") \
+  X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
+  X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
+  X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
+  X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
+  X(out, "x2owm12g1") X(sample, "!") X(beam, "!")
+#define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
+enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
+#undef SYN__SMALL_ENUM
+
+/* All instructions that have a function, and those that are compiled: a program that runs one model
+   lists those that it needs. */
+#define SYN__SMALL_KINDS(X) \
+  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
+  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
+#ifndef SYN_SMALL_KINDS
+#define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
+#endif
+/* 1: beam search, sampling are compiled. */
+#define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
+#define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
+enum {
+  SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
+  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE)
+};
+
+/* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
+   ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
+enum { SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2, SYN__SMALL_NO_SOFTMAX = 4 };
+
+/* A candidate for the next token: logit or sum of log p, and the hypothesis that it extends. */
+typedef struct syn__small_pick {
+  float score;
+  uint16_t token, row;
+} syn__small_pick;
+
+/* The state of sampling and beam search, K = beam. A hypothesis has a slot. At place t it writes
+   its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot the
+   ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
+   copied from one half of lineage, text, score, states to the other. */
+typedef struct syn__small_search {
+  syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */
+  unsigned char *lineage;        /* [2,K,max_len] */
+  unsigned char *states;         /* [2,K,bytes of region STATE] */
+  uint16_t *text, *answer;       /* [2,K,max_len], [max_len] */
+  float *score;                  /* [2,K] sums of log p */
+  float answer_score;            /* divided by the length penalty */
+  float top, sum;                /* of a row: the largest logit, sum of e^(logit - top) */
+  int32_t most, n_picks, n_best;
+  int32_t live, half;            /* hypotheses; the half that is current */
+  int32_t n_answers, size, at;   /* 1: there is an answer; its tokens, those that were returned */
+} syn__small_search;
+
+struct syn_small {
+  const int32_t *w; /* the model */
+  syn_small_config k;
+  unsigned char *base[SYN__SMALL_REGIONS];
+  int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
+  int32_t isa;
+  int8_t *q;         /* [widest] a quantized row */
+  void *x;           /* [17/8 widest bytes] the same as a kernel reads it */
+  const void *input; /* of the product: one of both */
+  float q_scale;
+  float *scores;    /* [heads, longest] */
+  int16_t *weights; /* [longest] attention weights of a head */
+  uint16_t *tokens; /* [source_len] */
+  int32_t sources;  /* tokens of the source */
+  int32_t phase, at, segment; /* program, place in it, place of its segment */
+  int32_t row, rows;          /* the current row; the program ends at row `rows` */
+  int32_t slot;               /* of the hypothesis that runs; 0 without a beam */
+  int32_t token;    /* newest token of the output; SYN_PAD: none yet of this row */
+  float logit;      /* of it */
+  int32_t choose;   /* the instruction that runs in place of `out` */
+  uint32_t outputs; /* begun until now */
+  uint64_t work;    /* multiply-adds until now */
+  syn__small_search *search; /* null: greedy */
+  int32_t chosen;   /* 1: the last step returned a token or END */
+  int32_t out;      /* place of the operands of the output layer; 0: nothing is learned */
+  float *learned;   /* [V, d] weights, [V] biases, [V] logits of the caller */
+};
+
+/* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
+enum { SYN__SMALL_STRUCT = 248, SYN__SMALL_SEARCH = 120 };
+typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT &&
+                                    sizeof(syn__small_search) <= SYN__SMALL_SEARCH ? 1 : -1];
+
+/* Row i of a buffer whose rows have `bytes` bytes. */
+static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
+  int32_t region = operand & 7;
+  if (s->count[region] == 1) i = 0;
+  return s->base[region] + (operand >> 3) * s->count[region] + i * bytes;
+}
+static float *syn__small_row(const syn_small *s, int32_t operand, int32_t width) {
+  return (float *)syn__small_at(s, operand, s->row, 4 * width);
+}
+static const float *syn__small_floats(const syn_small *s, int32_t place) {
+  return place ? (const float *)(const void *)(s->w + place) : NULL;
+}
+static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
+  return (const int8_t *)(s->w + place);
+}
+
+/* Logit j of n, from an input of k, with what was learned; it is kept. */
+static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_t k, float z) {
+  const float *u = s->learned + j * k;
+  float sum = 0.0f;
+  int32_t i;
+  for (i = 0; i < k; i++) sum = sum + u[i] * (float)s->q[i];
+  z = z + (sum * s->q_scale + s->learned[n * k + j]);
+  s->learned[n * k + n + j] = z;
+  return z;
+}
+
+/* s->q = x [k] quantized, with zeros up to `cols` */
+static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t cols) {
+  s->q_scale = syn__small_quantize(s->q, x, k);
+  for (; k < cols; k++) s->q[k] = 0;
+}
+
+/* The matrix [n,k] at a place. */
+typedef struct syn__small_matrix {
+  int32_t format, cols, panel; /* bytes of a panel */
+  const float *scales;
+  const int8_t *w;
+} syn__small_matrix;
+static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place, int32_t n,
+                                              int32_t k) {
+  syn__small_matrix m;
+  m.format = syn__small_compiled(s->w[place]);
+  m.cols = syn__small_columns(m.format, k);
+  m.panel = syn__small_panel(m.format, m.cols);
+  m.scales = syn__small_floats(s, place + 1);
+  m.w = syn__small_bytes(s, place + 1 + syn__small_scale(m.format, syn__small_round4(n)));
+  return m;
+}
+/* x [k] becomes the input of products with m. */
+static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
+                                int32_t k) {
+  syn__small_input(s, x, k, m->cols);
+  s->input = syn__small_lanes(s->x, s->q, m->cols, syn__small_compiled(m->format));
+}
+/* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
+SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
+                                           const float *b, int32_t first, int32_t count,
+                                           float *y) {
+  syn__small_dots *dots = syn__small_kernel(syn__small_compiled(m->format), s->isa);
+  const int8_t *w = m->w + first / 4 * m->panel;
+  int32_t each = syn__small_compiled(m->format) != SYN__SMALL_i4; /* 1: a scale for each row */
+  const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
+  const void *x = s->input;
+  float q_scale = s->q_scale;
+  int32_t k = m->cols, sum[4], i;
+  if (b) b += first;
+  for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
+    dots(sum, w, x, k);
+#if SYN__SMALL_HAS_MVE
+    mve_pred16_t p = vctp32q((uint32_t)count);
+    float32x4_t z = vmulq_n_f32(each ? vldrwq_f32(scales) : vdupq_n_f32(*scales), q_scale);
+    z = vmulq_f32(vcvtq_f32_s32(vldrwq_s32(sum)), z);
+    if (b) z = vaddq_f32(z, vldrwq_z_f32(b, p));
+    vstrwq_p_f32(y, z, p);
+    (void)i;
+#else
+    int32_t here = count < 4 ? count : 4;
+    for (i = 0; i < here; i++) {
+#if SYN__SMALL_SOFT
+      y[i] = syn__small_scaled(sum[i], scales[i * each], q_scale, b ? b + i : NULL);
+#else
+      float z = (float)sum[i] * (scales[i * each] * q_scale);
+      y[i] = b ? z + b[i] : z;
+#endif
+    }
+#endif
+    if (b) b += 4;
+  }
+}
+
+/* A row of a cache: a scale for each head, then the int8 of all heads, c rounded up to 4. */
+static int32_t syn__small_cache_bytes(int32_t heads, int32_t c) {
+  return heads * (4 + syn__small_round4(c));
+}
+/* Keys that this row sees. */
+static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
+  return flags & SYN__SMALL_CAUSAL ? s->row + 1 : s->sources;
+}
+/* In a beam search: the slots [row + 1] of the ancestors of this hypothesis, then its own. Else,
+   and in attention to the source, null. */
+static const unsigned char *syn__small_lineage(const syn_small *s, int32_t flags) {
+  const syn__small_search *b = s->search;
+  if (!SYN__SMALL_BEAM || s->k.beam == 1 || !(flags & SYN__SMALL_CAUSAL)) return NULL;
+  b->lineage[(b->half * s->k.beam + s->slot) * s->k.max_len + s->row] = (unsigned char)s->slot;
+  return b->lineage + (b->half * s->k.beam + s->slot) * s->k.max_len;
+}
+/* The row of key j in its cache. */
+static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, int32_t j) {
+  return lineage ? lineage[j] * s->k.max_len + j : j;
+}
+
+/* ==============================================================================================
+   >>small instructions   the functions that run the instructions, in the order of the kinds
+   ============================================================================================== */
+
+/* add y, a, b, width */
+static long syn__small_add(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[3]), *z = syn__small_row(s, a[2], a[3]);
+  float *y = syn__small_row(s, a[0], a[3]);
+  int32_t i;
+  for (i = 0; i < a[3]; i++) y[i] = x[i] + z[i];
+  return a[3];
+}
+
+/* f(x); act - 1 is the place of f in syn__act_names, 0: f(x) = x */
+static float syn__small_act(int32_t act, float x) {
+  float u = x;
+  if (act == 0) return x;
+  if (act == 1) return x > 0.0f ? x : 0.0f;
+  if (act == 2) u = 1.59576912f * (x + 0.044715f * x * x * x);
+  if (act == 3) u = 2.0f * x;
+  u = 1.0f / (1.0f + syn__small_exp(-u)); /* sigma(u) */
+  if (act == 3) return 2.0f * u - 1.0f;
+  return act == 4 ? u : x * u;
+}
+
+
+/* glu y, z, n: y = a sigma(b), z = [a; b] */
+static long syn__small_glu(syn_small *s, const int32_t *op) {
+  int32_t n = op[2], i;
+  const float *a = syn__small_row(s, op[1], 2 * n);
+  float *y = syn__small_row(s, op[0], n);
+  for (i = 0; i < n; i++) y[i] = a[i] * syn__small_act(4, a[n + i]);
+  return 2L * n;
+}
+
+/* linear y, x, act, n, k, w, bias: y [n] = act(W x + b) */
+static long syn__small_linear(syn_small *s, const int32_t *a) {
+  int32_t n = a[3], k = a[4], i;
+  syn__small_matrix m = syn__small_matrix_at(s, a[5], n, k);
+  float *y = syn__small_row(s, a[0], n);
+  syn__small_multiply(s, &m, syn__small_row(s, a[1], k), k);
+  syn__small_rows(s, &m, syn__small_floats(s, a[6]), 0, n, y);
+  for (i = 0; a[2] && i < n; i++) y[i] = syn__small_act(a[2], y[i]);
+  return (long)n * k;
+}
+
+/* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside */
+static long syn__small_window(syn_small *s, const int32_t *a) {
+  int32_t width = a[2], k;
+  float *y = syn__small_row(s, a[0], width * a[3]);
+  for (k = 0; k < a[3]; k++, y += width) {
+    int64_t row = (int64_t)s->row + a[4] + (int64_t)k * a[5];
+    if (row < 0 || row >= s->sources) memset(y, 0, (size_t)width * sizeof *y);
+    else memcpy(y, syn__small_at(s, a[1], (int32_t)row, 4 * width), (size_t)width * sizeof *y);
+  }
+  return (long)width * a[3];
+}
+/* shift y, x, width, taps: the rows of y move up by one, x becomes the last */
+static long syn__small_shift(syn_small *s, const int32_t *a) {
+  size_t width = (size_t)a[2];
+  float *y = syn__small_row(s, a[0], a[2] * a[3]);
+  int32_t k;
+  for (k = 1; k < a[3]; k++, y += width) memcpy(y, y + width, width * sizeof *y);
+  memcpy(y, syn__small_row(s, a[1], a[2]), width * sizeof *y);
+  return (long)a[2] * a[3];
+}
+
+/* norm y, x, width, gain, bias, eps; bias 0: of rms_norm, without a mean */
+static long syn__small_norm(syn_small *s, const int32_t *a) {
+  int32_t n = a[2], i;
+  const float *x = syn__small_row(s, a[1], n), *gain = syn__small_floats(s, a[3]);
+  const float *bias = syn__small_floats(s, a[4]);
+  float *y = syn__small_row(s, a[0], n), mean = 0.0f, square = 0.0f, r;
+  for (i = 0; i < n && bias; i++) mean = mean + x[i];
+  mean = mean / (float)n;
+  for (i = 0; i < n; i++) square = square + (x[i] - mean) * (x[i] - mean);
+  r = syn__small_rsqrt(square / (float)n + syn__small_float(a[5]));
+  for (i = 0; i < n; i++) {
+    y[i] = (x[i] - mean) * r * gain[i];
+    if (bias) y[i] = y[i] + bias[i];
+  }
+  return 4L * n;
+}
+
+/* lstm y, a, p, h, c, n: one token of the cell above; y and h get h_t */
+static long syn__small_lstm(syn_small *s, const int32_t *op) {
+  int32_t n = op[5], k;
+  const float *a = syn__small_row(s, op[1], 4 * n), *p = syn__small_row(s, op[2], 4 * n);
+  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
+  float *c = syn__small_row(s, op[4], n);
+  for (k = 0; k < n; k++) {
+    float i = syn__small_act(4, a[k] + p[k]), f = syn__small_act(4, a[n + k] + p[n + k]);
+    float g = syn__small_act(3, a[2 * n + k] + p[2 * n + k]);
+    float o = syn__small_act(4, a[3 * n + k] + p[3 * n + k]);
+    c[k] = f * c[k] + i * g;
+    h[k] = y[k] = o * syn__small_act(3, c[k]);
+  }
+  return 5L * n;
+}
+/* gru y, a, p, h, n */
+static long syn__small_gru(syn_small *s, const int32_t *op) {
+  int32_t n = op[4], k;
+  const float *a = syn__small_row(s, op[1], 3 * n), *p = syn__small_row(s, op[2], 3 * n);
+  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
+  for (k = 0; k < n; k++) {
+    float r = syn__small_act(4, a[k] + p[k]), z = syn__small_act(4, a[n + k] + p[n + k]);
+    float m = syn__small_act(3, a[2 * n + k] + r * p[2 * n + k]);
+    h[k] = y[k] = (1.0f - z) * m + z * h[k];
+  }
+  return 5L * n;
+}
+
+/* places y, x, width, factor, table: y = factor x + the table's row of this place. A table is a
+   scale and rows of int16. */
+static long syn__small_places(syn_small *s, const int32_t *a) {
+  int32_t width = a[2], i;
+  const float *x = syn__small_row(s, a[1], width);
+  const int16_t *row = (const int16_t *)(s->w + a[4] + 1) + s->row * width;
+  float *y = syn__small_row(s, a[0], width), scale = syn__small_floats(s, a[4])[0];
+  float factor = syn__small_float(a[3]);
+  for (i = 0; i < width; i++) y[i] = factor * x[i] + scale * (float)row[i];
+  return 2L * width;
+}
+
+/* mix y, g, x, c, width: y = c + g (x - c) */
+static long syn__small_mix(syn_small *s, const int32_t *a) {
+  const float *g = syn__small_row(s, a[1], a[4]), *x = syn__small_row(s, a[2], a[4]);
+  const float *c = syn__small_row(s, a[3], a[4]);
+  float *y = syn__small_row(s, a[0], a[4]);
+  int32_t i;
+  for (i = 0; i < a[4]; i++) y[i] = c[i] + g[i] * (x[i] - c[i]);
+  return 2L * a[4];
+}
+
+/* embed y, width, vocab, table: y = row of the token */
+static long syn__small_embed(syn_small *s, const int32_t *a) {
+  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row], i;
+  syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
+  int32_t format = syn__small_compiled(m.format);
+  float *y = syn__small_row(s, a[0], a[1]);
+  for (i = 0; i < a[1]; i++)
+    y[i] = m.scales[syn__small_scale(format, token)] *
+           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.cols, token % 4, i);
+  return a[1];
+}
+
+/* sum y, x, width: y += x */
+static long syn__small_sum(syn_small *s, const int32_t *a) {
+  float *y = syn__small_row(s, a[0], a[2]);
+  const float *x = syn__small_row(s, a[1], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) y[i] = y[i] + x[i];
+  return a[2];
+}
+/* mean y, x, width: y = x / tokens of the source */
+static long syn__small_mean(syn_small *s, const int32_t *a) {
+  float *y = syn__small_row(s, a[0], a[2]);
+  const float *x = syn__small_row(s, a[1], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) y[i] = x[i] / (float)s->sources;
+  return a[2];
+}
+
+/* Passes all logits to `see`. a: the operands of `out`. */
+typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
+static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
+  int32_t n = a[1], k = a[2], i, j;
+  syn__small_matrix m = syn__small_matrix_at(s, a[3], n, k);
+  float z[4];
+  syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
+  for (i = 0; i < n; i += 4) {
+    syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
+    for (j = i; j < i + 4 && j < n; j++) {
+      if (a == s->w + s->out) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
+#ifdef SYN__SMALL_TRACE
+      SYN__SMALL_TRACE(z[j - i]);
+#endif
+      see(s, j, z[j - i]);
+    }
+  }
+  return (long)n * k;
+}
+/* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
+   every class may be chosen. */
+static int syn__small_may(const syn_small *s, int32_t token) {
+  if (token > SYN_BEGIN || s->w[SYN__SMALL_TASK] > SYN__TASK_LM) return 1;
+  return token == SYN_UNKNOWN && s->k.unknown;
+}
+
+/* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
+   class. */
+static void syn__small_see_best(syn_small *s, int32_t token, float z) {
+  if (!syn__small_may(s, token) || (s->token >= 0 && !(z > s->logit))) return;
+  s->token = token;
+  s->logit = z;
+}
+static long syn__small_out(syn_small *s, const int32_t *a) {
+  s->token = -1;
+  return syn__small_logits(s, a, syn__small_see_best);
+}
+
+/* Inserts a candidate into a list of n, the best `most`, best first; returns how many are there. */
+static int32_t syn__small_insert(syn__small_pick *list, int32_t n, int32_t most,
+                                 syn__small_pick pick) {
+  int32_t k;
+  if (n == most && !(pick.score > list[n - 1].score)) return n;
+  if (n < most) n++;
+  for (k = n - 1; k > 0 && pick.score > list[k - 1].score; k--) list[k] = list[k - 1];
+  list[k] = pick;
+  return n;
+}
+/* Keeps the best candidates of the row, and the sum of e^z over all of its logits. */
+static void syn__small_see_all(syn_small *s, int32_t token, float z) {
+  syn__small_search *b = s->search;
+  syn__small_pick pick;
+  if (s->k.temperature > 0.0f) z = z / s->k.temperature;
+  pick.score = z;
+  pick.token = (uint16_t)token;
+  pick.row = (uint16_t)s->slot;
+  if (syn__small_may(s, token)) {
+    b->n_picks = syn__small_insert(b->picks, b->n_picks, b->most, pick);
+  } else if (s->k.temperature > 0.0f) return; /* a sample is one of those that may be chosen */
+  if (z > b->top) {
+    b->sum = b->sum * syn__small_exp(b->top - z) + 1.0f;
+    b->top = z;
+  } else b->sum = b->sum + syn__small_exp(z - b->top);
+}
+static long syn__small_see_row(syn_small *s, const int32_t *a) {
+  s->search->n_picks = 0;
+  s->search->top = -1e30f;
+  s->search->sum = 0.0f;
+  return syn__small_logits(s, a, syn__small_see_all);
+}
+
+/* sample: one of the top_k most probable tokens (Fan, Lewis, Dauphin 2018) whose probabilities
+   first reach top_p (Holtzman et al. 2020). The random number is a hash of the seed, the number of
+   the output, the place: two rounds of the finaliser of MurmurHash3. */
+static long syn__small_sample(syn_small *s, const int32_t *a) {
+  syn__small_search *b = s->search;
+  long work = syn__small_see_row(s, a);
+  /* all of them for 0 and 1: rounding of the sum must not end at 1 */
+  float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
+  uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
+  int32_t i, n;
+  for (i = 0; i < 2; i++) {
+    h = (h ^ h >> 16) * UINT32_C(0x85EBCA6B);
+    h = (h ^ h >> 13) * UINT32_C(0xC2B2AE35);
+    h = (h ^ h >> 16) + (uint32_t)s->row * UINT32_C(0x9E3779B9);
+  }
+  for (n = 0; n < b->n_picks && sum < wanted; n++) {
+    b->picks[n].score = syn__small_exp(b->picks[n].score - b->top) / b->sum;
+    sum = sum + b->picks[n].score;
+  }
+  point = (float)(h >> 8) * 5.96046448e-8f * sum; /* 2^-24 */
+  for (i = 0; i + 1 < n; i++) {
+    point = point - b->picks[i].score;
+    if (point < 0.0f) break;
+  }
+  s->token = n ? (int32_t)b->picks[i].token : (int32_t)SYN_END;
+  return work;
+}
+
+/* beam: the row's candidates join those of the other hypotheses, with the sum of log p as score. */
+static long syn__small_beam(syn_small *s, const int32_t *a) {
+  syn__small_search *b = s->search;
+  long work = syn__small_see_row(s, a);
+  float base = b->score[b->half * s->k.beam + s->slot] - b->top - syn__small_log(b->sum);
+  int32_t i;
+  for (i = 0; i < b->n_picks; i++) {
+    b->picks[i].score = b->picks[i].score + base;
+    b->n_best = syn__small_insert(b->best, b->n_best, 2 * s->k.beam, b->picks[i]);
+  }
+  return work;
+}
+
+/* store cache, x, heads, c: the row of x, quantized head by head */
+static long syn__small_store(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], c = a[3], h, i;
+  const float *x = syn__small_row(s, a[1], heads * c);
+  int32_t row = s->row + ((a[0] & 7) == SYN__SMALL_TARGET ? s->slot * s->k.max_len : 0);
+  float *scale = (float *)syn__small_at(s, a[0], row, syn__small_cache_bytes(heads, c));
+  int8_t *q = (int8_t *)(scale + heads);
+  for (h = 0; h < heads; h++, q += syn__small_round4(c)) {
+    scale[h] = syn__small_quantize(q, x + h * c, c);
+    for (i = c; i < syn__small_round4(c); i++) q[i] = 0;
+  }
+  return 2L * heads * c;
+}
+
+/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
+   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
+   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
+   with the sum of |t|. */
+static long syn__small_values(syn_small *s, const int32_t *a) {
+  int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
+  int32_t bytes = syn__small_cache_bytes(heads, c);
+  int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
+  const unsigned char *lineage = syn__small_lineage(s, a[2]);
+  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
+  float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
+  for (h = 0; h < heads; h++, score += keys, y += c) {
+    float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
+    const void *key;
+    for (j = 1; j < keys; j++)
+      if (score[j] > most) most = score[j];
+    for (j = 0; j < keys; j++) {
+      float e = softmax ? syn__small_exp(score[j] - most) : score[j];
+      sum = sum + e;
+      key = cache + syn__small_key(s, lineage, j) * bytes;
+      score[j] = e * ((const float *)key)[h];
+      scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
+    }
+    factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
+    for (j = 0; j < keys; j++)
+      s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
+    factor = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
+    for (i = 0; i < c; i++) {
+      const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
+      int32_t acc = 0;
+      for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
+      y[i] = (float)acc * factor;
+    }
+  }
+  return (long)keys * heads * c;
+}
+
+/* score_v flags, q, k cache, factors, heads, c: S_hj = factor_h q_h . k_hj */
+static long syn__small_score_v(syn_small *s, const int32_t *a) {
+  int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), h, j;
+  int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
+  const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
+  const unsigned char *lineage = syn__small_lineage(s, a[0]);
+  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, q += c, score += keys) {
+    float factor;
+    syn__small_input(s, q, c, stride);
+    factor = s->q_scale * factors[h];
+    for (j = 0; j < keys; j++) {
+      const void *key = cache + syn__small_key(s, lineage, j) * bytes;
+      const float *scales = (const float *)key;
+      const int8_t *k = (const int8_t *)(scales + heads) + h * stride;
+      float x = (float)syn__small_dot(s->q, k, stride) * (factor * scales[h]);
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  }
+  return (long)keys * heads * c;
+}
+
+/* score_table flags, table, heads, size, scales: S_hj = scale_hi table_hij, i this row; rows and
+   columns repeat after `size` of them */
+static long syn__small_score_table(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, score += keys) {
+    int32_t at = h * size + s->row % size;
+    const int8_t *row = syn__small_bytes(s, a[1]) + at * size;
+    float scale = syn__small_floats(s, a[4])[at];
+    for (j = 0; j < keys; j++) {
+      float x = scale * (float)row[j % size];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  }
+  return (long)keys * heads;
+}
+
+/* score_row flags, rows, heads, size, factors: S_hj = factor_h rows_hj */
+static long syn__small_score_row(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  const float *row = syn__small_row(s, a[1], heads * size), *factors = syn__small_floats(s, a[4]);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, row += size, score += keys)
+    for (j = 0; j < keys; j++) {
+      float x = factors[h] * row[j % size];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  return (long)keys * heads;
+}
+
+/* score_factored flags, A, B, heads, a, b, factors: S_hj = factor_h A_h[j div b] B_h[j mod b] */
+static long syn__small_score_factored(syn_small *s, const int32_t *a) {
+  int32_t heads = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  const float *A = syn__small_row(s, a[1], heads * a[4]);
+  const float *B = syn__small_row(s, a[2], heads * a[5]);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, A += a[4], B += a[5], score += keys)
+    for (j = 0; j < keys; j++) {
+      float x = syn__small_floats(s, a[6])[h] * A[j / a[5] % a[4]] * B[j % a[5]];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  return 2L * keys * heads;
+}
+
+/* taps y, window, weights, taps, width, heads: y_c = sum_k weights_hk window_kc, c of head h */
+static long syn__small_taps(syn_small *s, const int32_t *a) {
+  int32_t taps = a[3], width = a[4], c, k;
+  const float *u = syn__small_row(s, a[1], taps * width), *w = syn__small_floats(s, a[2]);
+  float *y = syn__small_row(s, a[0], width);
+  for (c = 0; c < width; c++) {
+    const float *p = w + (uint32_t)c * (uint32_t)a[5] / (uint32_t)width * (uint32_t)taps;
+    float sum = 0.0f;
+    for (k = 0; k < taps; k++) sum = sum + p[k] * u[k * width + c];
+    y[c] = sum;
+  }
+  return (long)taps * width;
+}
+
+/* ==============================================================================================
+   >>small   checks a small model, places its RAM, runs its instructions
+   ============================================================================================== */
+
+/* 1: the instruction is compiled. */
+static int syn__small_has(int32_t code) {
+#define SYN__SMALL_IS(name) \
+  if (code == SYN__SMALL_OP_##name) return 1;
+  SYN_SMALL_KINDS(SYN__SMALL_IS)
+#undef SYN__SMALL_IS
+  return code == SYN__SMALL_OP_end || code == SYN__SMALL_OP_segment;
+}
+
+/* -- checks: every operand of every instruction, once, when a model is opened -- */
+
+/* What a check knows: the array, and the smallest sizes that its places must hold. */
+typedef struct syn__small_check {
+  const int32_t *w;
+  int32_t words, program;
+} syn__small_check;
+
+/* 1: `count` elements of `size` bytes lie between the place and the end of the array. */
+static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count, int32_t size) {
+  return place >= SYN__SMALL_HEADER && place < c->words &&
+         count * size <= 4 * (int64_t)(c->words - place);
+}
+/* 1: `bytes` at the operand's offset lie within a row of its region, one of the set `regions`. */
+static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes,
+                           int32_t regions) {
+  int32_t region = operand & 7, offset = operand >> 3;
+  return operand >= 0 && regions >> region & 1 && offset % 4 == 0 &&
+         offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
+}
+/* The set of regions that have a row for every key that an attention with these flags reads. */
+static int32_t syn__small_keys_in(const syn__small_check *c, int32_t flags) {
+  int32_t decode = c->program == SYN__SMALL_DECODE, lm = c->w[SYN__SMALL_TASK] == SYN__TASK_LM;
+  if (flags & SYN__SMALL_CAUSAL) return decode ? 1 << SYN__SMALL_TARGET : 0;
+  if (decode) return lm ? 0 : 1 << SYN__SMALL_SOURCE;
+  return 1 << SYN__SMALL_ENCODER | 1 << SYN__SMALL_SOURCE;
+}
+/* 1: the data of a matrix [n,k], of a format that is compiled. */
+static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_t n, int32_t k) {
+  int32_t format;
+  if (!syn__small_holds(c, place, 1, 4)) return 0;
+  format = c->w[place];
+  if (!syn__small_kernel(format, 0) || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS))
+    return 0;
+  k = syn__small_panel(format, syn__small_columns(format, k)) / 4;
+  n = syn__small_round4(n);
+  return syn__small_holds(c, place, 1 + syn__small_scale(format, n) + (int64_t)(n / 4) * k, 4);
+}
+/* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
+static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
+                              const char *at) {
+  const int32_t *head = c->w;
+  int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
+  int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
+  int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
+  int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
+  int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
+  switch (kind) {
+    case 'n': return a[i] > 0 && a[i] < 65536;
+    case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
+    case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
+    case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
+    case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
+                                                               : SYN__SMALL_SOURCE_VOCAB];
+    case 'x': return syn__small_fits(c, a[i], 4 * n, rows);
+    case 'X': return syn__small_fits(c, a[i], 4 * n * k, rows);
+    case 'd': return syn__small_fits(c, a[i], 8 * n, rows);
+    case 'l': return syn__small_fits(c, a[i], 16 * n, rows);
+    case 'k': return syn__small_fits(c, a[i], 4 * n, rows & 1 << SYN__SMALL_ENCODER);
+    case 'r': return syn__small_fits(c, a[i], 12 * n, rows);
+    case 'c': case 'C':
+      return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)),
+                             kind == 'c' ? rows : syn__small_keys_in(c, a[at[2] - '0']));
+    case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
+    case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
+    case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
+    case 'f': return syn__small_holds(c, a[i], n, 4);
+    case 'F': return syn__small_holds(c, a[i], n * k, 4);
+    case 't':
+      return syn__small_holds(
+          c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
+    default: return kind != '!';
+  }
+}
+
+/* 1: the operands of an instruction are right. Sizes first: places and rows depend on them. */
+static int syn__small_operands(const syn__small_check *c, const int32_t *a, const char *text,
+                               int32_t count) {
+  int sizes;
+  for (sizes = 1; sizes >= 0; sizes--) {
+    const char *at = text;
+    int32_t i;
+    for (i = 0; *at; i++) {
+      char kind = *at++;
+      int is_size = kind == 'n' || kind == 'w' || kind == 'h' || kind == 'v';
+      if (i == count || (is_size == sizes && !syn__small_operand(c, a, i, kind, at))) return 0;
+      while (*at >= '0' && *at <= '9') at++;
+    }
+    if (i != count) return 0;
+  }
+  return 1;
+}
+static const char *syn__small_text(int32_t code) {
+#define SYN__SMALL_TEXT(name, operands) \
+  if (code == SYN__SMALL_OP_##name) return operands;
+  SYN__SMALL_LIST(SYN__SMALL_TEXT)
+#undef SYN__SMALL_TEXT
+  return NULL;
+}
+static int syn__small_program(syn__small_check *c, int32_t program) {
+  int32_t at = c->w[SYN__SMALL_PROGRAMS + program];
+  c->program = program;
+  if (at < SYN__SMALL_HEADER) return 0;
+  for (;;) {
+    int32_t code, words;
+    const char *text;
+    if (at >= c->words) return 0;
+    code = c->w[at] & 255;
+    words = c->w[at] >> 8;
+    text = syn__small_text(code);
+    if (!text || !syn__small_has(code) || words < 1 || words > c->words - at ||
+        !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
+        (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
+      return 0;
+    if (code == SYN__SMALL_OP_end) return 1;
+    at += words;
+  }
+}
+static int syn__small_model(const int32_t *w, size_t size) {
+  syn__small_check c = {w, 0, 0};
+  int32_t i;
+  if (!w || (uintptr_t)w % 4 || size < 4 * SYN__SMALL_HEADER || size > INT32_MAX ||
+      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_TASK] < 0 ||
+      w[SYN__SMALL_TASK] > SYN__TASK_TAG || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
+      (size_t)w[SYN__SMALL_BYTES] > size)
+    return 0;
+  c.words = w[SYN__SMALL_BYTES] / 4;
+  for (i = SYN__SMALL_SOURCE_LEN; i < SYN__SMALL_HEADER; i++) {
+    int most = i < SYN__SMALL_PROGRAMS ? 65535 : 1 << 24;
+    int least = (i == SYN__SMALL_SOURCE_VOCAB && w[SYN__SMALL_TASK] != SYN__TASK_LM) ||
+                        (i == SYN__SMALL_TARGET_VOCAB && w[SYN__SMALL_TASK] <= SYN__TASK_LM)
+                    ? SYN_FIRST_TOKEN : 0;
+    if (w[i] < least || w[i] > most) return 0;
+    if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return 0;
+  }
+  return syn__small_program(&c, SYN__SMALL_ENCODE) && syn__small_program(&c, SYN__SMALL_CACHE) &&
+         syn__small_program(&c, SYN__SMALL_DECODE);
+}
+
+/* -- RAM -- */
+
+/* The configuration with its defaults; 0: a value outside its range. */
+static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_small_config *from) {
+  int text = w[SYN__SMALL_TASK] <= SYN__TASK_LM;
+  memset(k, 0, sizeof *k);
+  if (from) *k = *from;
+  if (!k->source_len) k->source_len = w[SYN__SMALL_SOURCE_LEN];
+  if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
+  if (!k->beam) k->beam = 1;
+  if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
+  if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
+    k->temperature = 1e-20f;
+  if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
+  if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
+  if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
+      k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
+      (k->unknown != 0 && k->unknown != 1))
+    return 0;
+  /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
+  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
+    return 0;
+  return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
+         k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
+}
+
+/* The next `bytes` of RAM, rounded up to 8; *used: of what came before. Null base: only counts. */
+static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) {
+  void *at = base ? base + *used : NULL;
+  *used += (bytes + 7) & ~(int64_t)7;
+  return at;
+}
+/* Bytes of region STATE, which has one row. */
+static int32_t syn__small_state_bytes(const syn_small *s) {
+  const int32_t *bytes = s->w + SYN__SMALL_ROW_BYTES; /* [regions] */
+  return bytes[SYN__SMALL_STATE];
+}
+/* The memory of sampling, of a beam search; null where there is neither. */
+static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *used) {
+  int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
+  int64_t most = beam > 1 ? 2 * beam : s->k.top_k, pick = sizeof(syn__small_pick);
+  syn__small_search unused, *b;
+  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f)) return;
+  s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
+  b = base ? s->search : &unused; /* only counted */
+  b->most = (int32_t)most;
+  b->picks = (syn__small_pick *)syn__small_take(base, used, most * pick);
+  if (!SYN__SMALL_BEAM || beam == 1) return;
+  b->best = (syn__small_pick *)syn__small_take(base, used, most * pick);
+  b->score = (float *)syn__small_take(base, used, 2 * beam * 4);
+  b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
+  b->answer = (uint16_t *)syn__small_take(base, used, s->k.max_len * 2);
+  b->lineage = (unsigned char *)syn__small_take(base, used, rows);
+  b->states = (unsigned char *)syn__small_take(base, used, 2 * beam * syn__small_state_bytes(s));
+}
+/* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
+static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
+  int64_t used = 0, shared = 0;
+  int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
+  int32_t widest = syn__small_round_up(s->w[SYN__SMALL_WIDEST], 32);
+  syn__small_take(base, &used, SYN__SMALL_STRUCT);
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) {
+    int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
+    s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len * s->k.beam
+                  : r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE ? s->k.source_len : 1;
+    bytes *= s->count[r];
+    if (r == SYN__SMALL_ENCODER || r == SYN__SMALL_TARGET) {
+      if (bytes > shared) shared = bytes;
+    } else if (r != SYN__SMALL_STATE || s->k.beam == 1)
+      s->base[r] = (unsigned char *)syn__small_take(base, &used, bytes);
+  }
+  s->base[SYN__SMALL_ENCODER] = (unsigned char *)syn__small_take(base, &used, shared);
+  s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
+  s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
+  s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  s->q = (int8_t *)syn__small_take(base, &used, widest);
+  s->x = syn__small_take(base, &used, (int64_t)widest / 8 * 17);
+  syn__small_take_search(s, base, &used);
+  return used;
+}
+
+long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
+  syn_small s;
+  int64_t bytes;
+  memset(&s, 0, sizeof s);
+  s.w = (const int32_t *)model;
+  if (!syn__small_model(s.w, size)) return SYN_SMALL_E_MODEL;
+  if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
+  bytes = syn__small_layout(&s, NULL);
+  return bytes < INT32_MAX ? (long)bytes : (long)SYN_SMALL_E_RAM;
+}
+
+syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
+                          const syn_small_config *config, int *error) {
+  syn_small *s = (syn_small *)ram;
+  long wanted = syn_small_ram(model, size, config);
+  if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
+    wanted = SYN_SMALL_E_RAM;
+  if (wanted >= 0 && (uintptr_t)ram < (uintptr_t)model + size && /* it would be overwritten */
+      (uintptr_t)model < (uintptr_t)ram + (size_t)wanted)
+    wanted = SYN_SMALL_E_RAM;
+  if (error) *error = wanted < 0 ? (int)wanted : 0;
+  if (wanted < 0) return NULL;
+  memset(ram, 0, (size_t)wanted);
+  s->w = (const int32_t *)model;
+  syn__small_config(&s->k, s->w, config);
+  syn__small_layout(s, (unsigned char *)ram);
+  s->isa = syn__small_isa();
+  s->phase = SYN__SMALL_IDLE;
+  s->choose = SYN__SMALL_OP_out;
+  if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
+  if (SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
+  return s;
+}
+
+/* -- running -- */
+
+/* Runs one instruction; returns about how many multiply-adds it took. */
+static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
+#define SYN__SMALL_CASE(name) \
+  if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
+#define SYN__SMALL_NAMED(name) (void)syn__small_##name; /* no warning for those that are left out */
+  SYN_SMALL_KINDS(SYN__SMALL_CASE)
+  SYN__SMALL_KINDS(SYN__SMALL_NAMED)
+#undef SYN__SMALL_NAMED
+#undef SYN__SMALL_CASE
+  return 0;
+}
+
+/* Begins a program over the rows row .. row+count-1. */
+static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t count) {
+  s->phase = phase;
+  s->at = s->segment = s->w[SYN__SMALL_PROGRAMS + phase];
+  s->row = row;
+  s->rows = row + count;
+}
+
+/* -- beam search: as >>search, with one answer -- */
+
+/* Hypothesis `slot` runs the last program for place `row`: its newest token, its state. */
+static void syn__small_hypothesis(syn_small *s, int32_t slot, int32_t row) {
+  syn__small_search *b = s->search;
+  int32_t at = b->half * s->k.beam + slot;
+  s->slot = slot;
+  s->base[SYN__SMALL_STATE] = b->states + at * syn__small_state_bytes(s);
+  if (row) s->token = b->text[at * s->k.max_len + row - 1];
+  syn__small_begin(s, SYN__SMALL_DECODE, row, 1);
+}
+/* Before the source is read: one hypothesis, no answer. */
+static void syn__small_search_begin(syn_small *s) {
+  syn__small_search *b = s->search;
+  b->live = 1;
+  b->half = b->size = b->at = b->n_best = b->n_answers = 0;
+  b->score[0] = 0.0f;
+  syn__small_hypothesis(s, 0, 0);
+}
+
+/* The length penalty of Wu et al. 2016, section 7: ((5 + length) / 6)^alpha. */
+static float syn__small_penalty(const syn_small *s, int32_t length) {
+  return syn__small_exp(s->k.alpha * syn__small_log((float)(5 + length) * 0.166666672f));
+}
+/* A hypothesis is complete with its text [place], which may be the best answer. `ended`: by an end
+   token, which counts for the length. */
+static void syn__small_finish(syn_small *s, const uint16_t *text, int32_t place, float score,
+                              int ended) {
+  syn__small_search *b = s->search;
+  score = score / syn__small_penalty(s, place + ended);
+  if (b->n_answers && !(ended && score > b->answer_score)) return;
+  b->n_answers = 1;
+  b->answer_score = score;
+  b->size = place;
+  memcpy(b->answer, text, (size_t)place * sizeof *text);
+}
+/* Hypothesis `to` of the other half: `pick` behind the text [place] of hypothesis pick.row. */
+static void syn__small_extend(syn_small *s, int32_t to, syn__small_pick pick, int32_t place) {
+  syn__small_search *b = s->search;
+  int32_t len = s->k.max_len, state = syn__small_state_bytes(s);
+  int32_t from = b->half * s->k.beam + pick.row;
+  to += !b->half * s->k.beam;
+  memcpy(b->text + to * len, b->text + from * len, (size_t)place * sizeof *b->text);
+  memcpy(b->lineage + to * len, b->lineage + from * len, (size_t)place);
+  memcpy(b->states + to * state, b->states + from * state, (size_t)state);
+  b->text[to * len + place] = pick.token;
+  b->lineage[to * len + place] = (unsigned char)pick.row;
+  b->score[to] = pick.score;
+}
+/* The best extensions become answers and the next hypotheses. 0: no hypothesis is left, or none
+   can win any more, since log p only falls. */
+static int syn__small_choose(syn_small *s, int32_t place) {
+  syn__small_search *b = s->search;
+  int32_t kept = 0, len = s->k.max_len, last = place + 1 == len, i;
+  for (i = 0; i < b->n_best; i++) {
+    syn__small_pick pick = b->best[i];
+    int32_t from = b->half * s->k.beam + pick.row;
+    if (pick.token == SYN_END) syn__small_finish(s, b->text + from * len, place, pick.score, 1);
+    else if (kept < s->k.beam) syn__small_extend(s, kept++, pick, place);
+  }
+  b->half = !b->half;
+  b->live = kept;
+  for (i = 0; i < kept && last; i++) {
+    int32_t at = b->half * s->k.beam + i;
+    syn__small_finish(s, b->text + at * len, len, b->score[at], 0);
+  }
+  if (!kept || last) return 0;
+  return !b->n_answers ||
+         b->score[b->half * s->k.beam] / syn__small_penalty(s, len) > b->answer_score;
+}
+/* After a hypothesis: the next one; after the last one the next place, or the answer. In a prompt
+   there is one hypothesis, which gets `given` as its token; else that is -1. */
+static int syn__small_advance(syn_small *s, int32_t given) {
+  syn__small_search *b = s->search;
+  int go = given >= 0;
+  if (go) {
+    syn__small_pick pick = {0.0f, 0, 0};
+    pick.token = (uint16_t)given;
+    syn__small_extend(s, 0, pick, s->row - 1);
+    b->half = !b->half;
+  } else if (s->slot + 1 < b->live) {
+    syn__small_hypothesis(s, s->slot + 1, s->row - 1);
+    return SYN_SMALL_MORE;
+  } else go = syn__small_choose(s, s->row - 1);
+  b->n_best = 0;
+  if (go) syn__small_hypothesis(s, 0, s->row);
+  else {
+    b->at = s->w[SYN__SMALL_TASK] == SYN__TASK_LM ? s->sources : 0; /* behind the prompt */
+    s->phase = SYN__SMALL_ANSWER;
+  }
+  return SYN_SMALL_MORE;
+}
+
+/* -- the loop -- */
+
+int syn_small_source(syn_small *s, const int *tokens, int count) {
+  int i, lm, most;
+  if (!s || count < 0 || (!tokens && count)) return SYN_SMALL_E_VALUE;
+  lm = s->w[SYN__SMALL_TASK] == SYN__TASK_LM;
+  most = lm ? s->k.max_len - 1 : s->k.source_len;
+  if (count > most || count < !lm) return SYN_SMALL_E_VALUE;
+  s->phase = SYN__SMALL_IDLE;
+  s->chosen = 0;
+  for (i = 0; i < count; i++) {
+    if (tokens[i] <= SYN_PAD ||
+        tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
+      return SYN_SMALL_E_VALUE;
+    s->tokens[i] = (uint16_t)tokens[i];
+  }
+  s->sources = count;
+  s->token = SYN_BEGIN;
+  s->slot = 0;
+  s->outputs++;
+  if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
+  memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
+  if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
+  else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
+  return 0;
+}
+
+/* After a row of the last program: its token, or the next one of an lm's prompt. */
+static int syn__small_chosen(syn_small *s) {
+  int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
+  int prompt = task == SYN__TASK_LM && s->row <= s->sources;
+  if (prompt) token = s->tokens[s->row - 1];
+  if (SYN__SMALL_BEAM && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
+  if (!prompt && (task == SYN__TASK_CLASSIFY || token == SYN_END)) {
+    s->phase = SYN__SMALL_IDLE;
+    return task == SYN__TASK_CLASSIFY ? token : SYN_SMALL_END;
+  }
+  s->token = token;
+  if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  return prompt ? SYN_SMALL_MORE : token;
+}
+
+/* At the end of a segment or of a program: the next row, segment or program. Returns a token when
+   one was chosen. */
+static int syn__small_next(syn_small *s) {
+  int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
+  int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__TASK_TAG;
+  if (++s->row < s->rows) {
+    s->at = s->segment;
+    return tag ? s->token : SYN_SMALL_MORE;
+  }
+  if (!last) {
+    s->row = 0;
+    s->segment = s->at += s->w[s->at] >> 8;
+  } else if (tag) {
+    s->phase = SYN__SMALL_IDLE;
+    return s->token;
+  } else if (s->phase == SYN__SMALL_ENCODE) {
+    syn__small_begin(s, SYN__SMALL_CACHE, 0, s->sources);
+  } else if (s->phase == SYN__SMALL_CACHE) {
+    syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
+  } else return syn__small_chosen(s);
+  return SYN_SMALL_MORE;
+}
+
+uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
+
+int syn_small_step(syn_small *s, long work) {
+  if (!s) return SYN_SMALL_E_VALUE;
+  s->chosen = 0;
+  for (;;) {
+    int32_t word, code;
+    long done;
+    int token;
+    if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
+      return s->search->answer[s->search->at++];
+    if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
+    word = s->w[s->at];
+    code = word & 255;
+    if (code > SYN__SMALL_OP_segment) {
+      if (work <= 0) return SYN_SMALL_MORE;
+      if (code == SYN__SMALL_OP_out) code = s->choose;
+      done = syn__small_run(s, code, s->w + s->at + 1);
+      work -= done;
+      s->work += (uint64_t)done;
+      s->at += word >> 8;
+      continue;
+    }
+    token = syn__small_next(s);
+    if (token == SYN_SMALL_MORE) continue;
+    s->chosen = 1;
+    return token;
+  }
+}
+
+/* -- learning: the output layer alone, z = (W + U) h + b + c, with h as int8 -- */
+
+/* Place of the operands of the first output layer; 0: there is none. */
+static int32_t syn__small_find_out(const int32_t *w) {
+  int32_t p, at;
+  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+      if ((w[at] & 255) == SYN__SMALL_OP_out) return at + 1;
+  return 0;
+}
+
+long syn_small_learn(syn_small *s, float *memory, long floats) {
+  int32_t out = s ? syn__small_find_out(s->w) : 0;
+  int64_t wanted;
+  if (!s) return SYN_SMALL_E_VALUE;
+  if (!out) return SYN_SMALL_E_MODEL;
+  wanted = (int64_t)s->w[out + 1] * (s->w[out + 2] + 2);
+  if (wanted > INT32_MAX / 4 || (memory && floats < wanted)) return SYN_SMALL_E_RAM;
+  s->out = memory ? out : 0;
+  s->learned = memory;
+  return (long)wanted;
+}
+
+/* Gradients of -log p_t, p = softmax(z): dz_j = p_j - [j = t], dU_ji = dz_j h_i, dc_j = dz_j. */
+int syn_small_correct(syn_small *s, int token, float rate) {
+  int32_t i, j, n, k, text;
+  float *u, *bias, *z, most, sum = 0.0f;
+  if (!s || !s->learned || !s->chosen || s->k.beam > 1 || !(rate > 0.0f && rate < 1e6f))
+    return SYN_SMALL_E_VALUE;
+  n = s->w[s->out + 1];
+  k = s->w[s->out + 2];
+  text = s->w[SYN__SMALL_TASK] <= SYN__TASK_LM;
+  if (token < 0 || token >= n || (text && (token == SYN_PAD || token == SYN_BEGIN)))
+    return SYN_SMALL_E_VALUE;
+  u = s->learned;
+  bias = u + n * k;
+  z = bias + n;
+  for (most = z[0], j = 1; j < n; j++)
+    if (z[j] > most) most = z[j];
+  for (j = 0; j < n; j++) {
+    z[j] = syn__small_exp(z[j] - most);
+    sum = sum + z[j];
+  }
+  for (j = 0; j < n && sum > 0.0f; j++, u += k) {
+    float step = rate * ((float)(j == token) - z[j] / sum);
+    bias[j] = bias[j] + step;
+    step = step * s->q_scale;
+    for (i = 0; i < k; i++) u[i] = u[i] + step * (float)s->q[i];
+  }
+  s->chosen = 0;
+  if (!text) return 0;
+  s->token = token;
+  if (token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  return 0;
+}
+
+/* ==============================================================================================
+   >>small text   the tokenizers of a small model
+   ============================================================================================== */
+
+/* A tokenizer in the array of a small model. Its words are: the numbers below up to `merges`; ends
+   [count + 1] of the tokens' bytes; order [by_bytes] 16-bit; pairs [merges,2] 16-bit; pair_order
+   [merges] 16-bit; the bytes of all tokens. Each list begins at a whole word. Tokens are found by
+   binary search in `order`, merges in `pair_order`. */
+enum { SYN__TEXT_BYTE, SYN__TEXT_CHAR, SYN__TEXT_SPACE, SYN__TEXT_BPE, SYN__TEXT_LINE };
+enum { SYN__TEXT_HEADER = 5 };
+typedef struct syn__small_tokenizer {
+  int32_t kind;     /* as in syn__tokenizer_kinds */
+  int32_t lower;    /* 1: texts are read in lower case */
+  int32_t count;    /* tokens from SYN_FIRST_TOKEN on */
+  int32_t by_bytes; /* tokens that are found by their bytes, the first ones; byte: 0 */
+  int32_t merges;   /* the next ones, merges of bpe; then come sentinels */
+  const uint32_t *ends;
+  const uint16_t *order, *pairs, *pair_order;
+  const char *bytes;
+} syn__small_tokenizer;
+
+/* The tokenizer of a side, checked; 0: there is none. Checked each time: a program that uses no
+   texts needs no check, and it takes less time than a token. */
+static int syn__small_tokenizer_of(const syn_small *s, int side, syn__small_tokenizer *t) {
+  int64_t place = s->w[SYN__SMALL_TOKENIZERS + side], words = s->w[SYN__SMALL_BYTES] / 4;
+  const int32_t *w = s->w + place;
+  int32_t i;
+  if (place < SYN__SMALL_HEADER || place + SYN__TEXT_HEADER > words) return 0;
+  t->kind = w[0];
+  t->lower = w[1];
+  t->count = w[2];
+  t->by_bytes = w[3];
+  t->merges = w[4];
+  place += SYN__TEXT_HEADER;
+  if (t->count < 0 || t->by_bytes < 0 || t->merges < 0 || t->count > 65535 ||
+      t->by_bytes > t->count || t->merges > t->count - t->by_bytes)
+    return 0;
+  t->ends = (const uint32_t *)(const void *)(s->w + place);
+  place += t->count + 1;
+  t->order = (const uint16_t *)(const void *)(s->w + place);
+  place += (t->by_bytes + 1) / 2;
+  t->pairs = (const uint16_t *)(const void *)(s->w + place);
+  place += t->merges;
+  t->pair_order = (const uint16_t *)(const void *)(s->w + place);
+  place += (t->merges + 1) / 2;
+  t->bytes = (const char *)(s->w + place);
+  if (place > words || t->ends[t->count] > (uint64_t)(words - place) * 4) return 0;
+  for (i = 0; i < t->count; i++)
+    if (t->ends[i] > t->ends[i + 1]) return 0;
+  for (i = 0; i < t->by_bytes; i++)
+    if (t->order[i] >= t->count) return 0;
+  for (i = 0; i < t->merges; i++)
+    if (t->pair_order[i] >= t->merges) return 0;
+  return 1;
+}
+static syn_text syn__small_token_text(const syn__small_tokenizer *t, int32_t i) {
+  syn_text text = {t->bytes + t->ends[i], t->ends[i + 1] - t->ends[i]};
+  return text;
+}
+
+/* < 0, 0, > 0: the word of at most `most` characters at r beside a token. *r moves behind the word
+   or to the first difference. */
+static int syn__small_compare(syn__scanner *r, int32_t most, syn_text token) {
+  char bytes[4];
+  size_t at = 0, n, i;
+  do {
+    n = syn__utf8_encode(syn__scanner_next(r), bytes);
+    for (i = 0; i < n; i++, at++) {
+      if (at == token.size) return 1;
+      if (bytes[i] != token.at[at])
+        return (unsigned char)bytes[i] < (unsigned char)token.at[at] ? -1 : 1;
+    }
+  } while (--most && syn__scanner_in_word(r));
+  return at < token.size ? -1 : 0;
+}
+/* The id of the word at r. */
+static int syn__small_find(const syn__small_tokenizer *t, syn__scanner r, int32_t most) {
+  int32_t low = 0, high = t->by_bytes;
+  while (low < high) {
+    int32_t middle = (low + high) / 2, i = t->order[middle];
+    syn__scanner word = r;
+    int order = syn__small_compare(&word, most, syn__small_token_text(t, i));
+    if (!order) return SYN_FIRST_TOKEN + i;
+    if (order < 0) high = middle;
+    else low = middle + 1;
+  }
+  return SYN_UNKNOWN;
+}
+/* The id of the merge of two neighbours, 0: none. */
+static int syn__small_pair(const syn__small_tokenizer *t, const int *s) {
+  int32_t low = 0, high = t->merges;
+  while (low < high) {
+    int32_t middle = (low + high) / 2, i = t->pair_order[middle];
+    int order = s[0] != t->pairs[2 * i] ? s[0] - t->pairs[2 * i] : s[1] - t->pairs[2 * i + 1];
+    if (!order) return SYN_FIRST_TOKEN + t->by_bytes + i;
+    if (order < 0) high = middle;
+    else low = middle + 1;
+  }
+  return 0;
+}
+/* Merges the characters s [n] of a word, again and again the pair of the lowest id wherever it
+   stands; returns how many ids are left. */
+static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
+  for (;;) {
+    int low = 0, i, k;
+    for (i = 0; i + 1 < n; i++) {
+      int id = syn__small_pair(t, s + i);
+      if (id && (!low || id < low)) low = id;
+    }
+    if (!low) return n;
+    for (i = k = 0; i < n; i++) {
+      int found = i + 1 < n && syn__small_pair(t, s + i) == low;
+      s[k++] = found ? low : s[i];
+      i += found;
+    }
+    n = k;
+  }
+}
+/* The next character in bytes: their ids, how many; -1: more than `room`. */
+static int syn__small_spell(syn__scanner *r, int *ids, int room) {
+  char bytes[4];
+  int n = (int)syn__utf8_encode(syn__scanner_next(r), bytes), i;
+  if (n > room) return -1;
+  for (i = 0; i < n; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
+  return n;
+}
+/* The ids of the word at *r, which moves on; -1: more than `room`. bpe spells as syn__bpe_spells
+   tells. */
+static int syn__small_word(const syn__small_tokenizer *t, syn__scanner *r, int *ids, int room) {
+  const int bpe = t->kind == SYN__TEXT_BPE, one = bpe || t->kind == SYN__TEXT_CHAR;
+  const int spells = bpe && t->by_bytes >= 256 && t->ends[256] == 256;
+  int n = 0, length = 0, more;
+  if (t->kind == SYN__TEXT_BYTE) return syn__small_spell(r, ids, room);
+  do {
+    const int id = n < room ? syn__small_find(t, *r, one ? 1 : 0) : 0;
+    if (n >= room) return -1;
+    if (id == SYN_UNKNOWN && spells) {
+      more = syn__small_spell(r, ids + n, room - n);
+      if (more < 0) return -1;
+      n += more;
+      continue;
+    }
+    ids[n++] = id;
+    do syn__scanner_next(r);
+    while (!one && syn__scanner_in_word(r));
+  } while (bpe && ++length < SYN__MAX_WORD && syn__scanner_in_word(r));
+  return bpe ? syn__small_merge(t, ids, n) : n;
+}
+
+int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
+  syn__small_tokenizer t;
+  syn__scanner r;
+  int lm, end, n = 0, more;
+  if (!s || capacity < 0 || (!text.at && text.size) || (!tokens && capacity))
+    return SYN_SMALL_E_VALUE;
+  lm = s->w[SYN__SMALL_TASK] == SYN__TASK_LM;
+  end = s->w[SYN__SMALL_TASK] == SYN__TASK_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__TASK_CLASSIFY;
+  if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
+  syn__scanner_begin(&r, text, t.kind == SYN__TEXT_SPACE ? SYN__WORDS
+                                  : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
+  r.lower = t.lower;
+  while (syn__scanner_more(&r)) {
+    more = syn__small_word(&t, &r, tokens ? tokens + n : NULL, capacity - n - end);
+    if (more < 0) return SYN_SMALL_E_VALUE;
+    n += more;
+  }
+  if (end && n >= capacity) return SYN_SMALL_E_VALUE;
+  if (end) tokens[n++] = SYN_END;
+  return n;
+}
+
+static syn_text syn__small_piece(const syn__small_tokenizer *t, int token, int first) {
+  int split = t->kind == SYN__TEXT_SPACE || t->kind == SYN__TEXT_BPE;
+  syn_text text = {" " SYN__REPLACEMENT, 4};
+  if (t->kind != SYN__TEXT_SPACE) text.at++, text.size--;
+  if (token == SYN_PAD || token == SYN_BEGIN || token == SYN_END) text.size = 0;
+  else if (token >= SYN_FIRST_TOKEN && token - SYN_FIRST_TOKEN < t->count)
+    text = syn__small_token_text(t, token - SYN_FIRST_TOKEN);
+  if (first && split && text.size && text.at[0] == ' ') text.at++, text.size--;
+  return text;
+}
+/* The token of an output: class k is the k-th token, tag k the one before, since tag 0 means
+   padding. What is outside every vocabulary becomes SYN_PAD. */
+static int syn__small_token(const syn_small *s, int output) {
+  int32_t task = s->w[SYN__SMALL_TASK];
+  if (output < 0 || output > 65535) return SYN_PAD;
+  return output + (task <= SYN__TASK_LM ? 0
+                   : task == SYN__TASK_CLASSIFY ? SYN_FIRST_TOKEN : SYN_FIRST_TOKEN - 1);
+}
+
+syn_text syn_small_piece(syn_small *s, int token, int first) {
+  syn_text none = {NULL, 0};
+  syn__small_tokenizer t;
+  if (!s || !syn__small_tokenizer_of(s, 1, &t)) return none;
+  return syn__small_piece(&t, syn__small_token(s, token), first);
+}
+
+long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, size_t capacity) {
+  syn__small_tokenizer t;
+  size_t size = 0, kept = 0;
+  int i, first = 1;
+  if (!s || count < 0 || (!tokens && count) || (!out && capacity)) return SYN_SMALL_E_VALUE;
+  if (!syn__small_tokenizer_of(s, 1, &t)) return SYN_SMALL_E_MODEL;
+  for (i = 0; i < count; i++) {
+    int token = syn__small_token(s, tokens[i]);
+    syn_text text = syn__small_piece(&t, token, first);
+    if (token == SYN_END) break;
+    if (token != SYN_PAD && token != SYN_BEGIN) first = 0;
+    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
+      memcpy(out + kept, text.at, text.size);
+      kept += text.size;
+    }
+    size += text.size;
+  }
+  if (capacity) out[kept] = 0;
+  return (long)size;
+}
+
+#ifndef SYN_SMALL
+#if SYN__LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
+
+/* ==============================================================================================
+   >>small build   instructions of a small model, made from the nodes of a network
+   ============================================================================================== */
+
+/* Every kind that a small model may have has a function `lower`, which appends the instructions of
+   one of its nodes. It names rows and caches by numbers of values; they get their offsets when all
+   instructions are there.
+
+   The encoder runs row by row as far as it can: a segment is a list of instructions that every row
+   runs before any row runs the next segment. Only attention needs a new segment, since a query
+   needs the keys of all rows. A value that a later segment reads is kept for all rows; but a norm
+   is computed anew in every segment that reads it, which needs no memory. */
+
+typedef struct syn__small_value {
+  int32_t bytes;          /* of a row */
+  int program, segment;   /* where it is written */
+  int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
+  int cache, state, kept; /* a cache; a row that stays; read by another program */
+  int around;             /* rows around the current one are read: it must not be overwritten */
+  int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
+  int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
+  int alias;              /* a value whose row it may overwrite, -1: none */
+  int row;                /* the value whose memory it has, found by syn__lower_rows */
+  int whole, part;        /* a slice of the row of value `whole`, `part` bytes into it; -1: none */
+  int32_t region, offset; /* found by syn__small_offsets */
+} syn__small_value;
+
+/* A table of positions and where it was written, 0: not yet. */
+typedef struct syn__small_table {
+  const float *x;
+  int32_t place;
+} syn__small_table;
+
+typedef struct syn__small_build {
+  syn_context *c;
+  const syn__graph *g;
+  const syn_config *config;
+  syn__array code[3]; /* int32_t, of each program */
+  syn__array data;    /* int32_t; word 0 is unused, since place 0 means none */
+  syn__array values;
+  int *of;            /* [values of the graph] the number of its small value */
+  int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
+  int32_t tokenizer[2]; /* places, 0: none */
+  syn__array tables;    /* syn__small_table: those of `pos` so far */
+  int task, program, segment;
+  int32_t format; /* of matrices */
+  int32_t widest, heads;
+} syn__small_build;
+
+/* Words of the data, and of a row of RAM, at most: places and offsets are int32. */
+#define SYN__SMALL_WORDS ((size_t)INT32_MAX / 8)
+#define SYN__SMALL_ROW_MOST (1 << 24)
+
+static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
+  return (syn__small_value *)l->values.items + v;
+}
+
+/* -- data: each returns the place of what it appends -- */
+
+/* Memory for `bytes` bytes, zeroed, at the end of the data; null (recorded) without memory. */
+static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
+  size_t words = (bytes + 3) / 4, count = l->data.count;
+  *place = (int32_t)count;
+  if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: %lu bytes of weights and tables, then %lu, wanted "
+              "at most %lu", (unsigned long)(4 * count), (unsigned long)(4 * words),
+              (unsigned long)(4 * SYN__SMALL_WORDS));
+    return NULL;
+  }
+  if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
+    return NULL;
+  l->data.count = count + words;
+  return memset((int32_t *)l->data.items + count, 0, 4 * words);
+}
+static int32_t syn__lower_floats(syn__small_build *l, const float *x, size_t n) {
+  int32_t place;
+  void *to = syn__lower_data(l, n * sizeof *x, &place);
+  if (to) memcpy(to, x, n * sizeof *x);
+  return place;
+}
+
+static float syn__lower_most(const float *x, int n) {
+  float most = 0.0f;
+  int i;
+  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+  return most;
+}
+static int syn__lower_round(float x, int most) {
+  int q = (int)syn__small_round(x);
+  return q > most ? most : q < -most ? -most : q;
+}
+/* Row r of a panel = x [k] in int8; returns its scale. */
+static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
+  int32_t cols = syn__small_columns(format, k);
+  float most = syn__lower_most(x, k);
+  int i;
+  if (most < SYN__SMALL_TINY) return 0.0f;
+  for (i = 0; i < k; i++)
+    panel[syn__small_offset(format, cols, r, i)] =
+        (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
+  return most / 127.0f;
+}
+/* The sum of squared errors of x [n] in steps of `step` from -7 to 7. */
+static float syn__lower_error(const float *x, int n, float step) {
+  float sum = 0.0f, factor = 1.0f / step;
+  int i;
+  for (i = 0; i < n; i++) {
+    float error = x[i] - step * (float)syn__lower_round(x[i] * factor, 7);
+    sum += error * error;
+  }
+  return sum;
+}
+/* The scale, from 0 to 255 times that of the row, with the smallest error for x [n]. */
+static int syn__lower_group(const float *x, int n, float scale) {
+  int most = scale > 0.0f ? syn__lower_round(syn__lower_most(x, n) / (7.0f * scale), 255) : 0;
+  int best = most, at;
+  float least = most ? syn__lower_error(x, n, scale * (float)most) : 0.0f;
+  for (at = most - 1; at > most / 2; at--) {
+    float error = syn__lower_error(x, n, scale * (float)at);
+    if (error < least) {
+      least = error;
+      best = at;
+    }
+  }
+  return best;
+}
+/* The same in i4: the scales of 32 columns are 0 to 255 times `scale`, that of the panel. */
+static void syn__lower_i4(int8_t *panel, int r, const float *x, int k, float scale) {
+  int g, i;
+  for (g = 0; g < k; g += 32, panel += SYN__SMALL_I4_BYTES) {
+    int size = k - g < 32 ? k - g : 32, of_group = syn__lower_group(x + g, size, scale);
+    float factor = of_group ? 1.0f / (scale * (float)of_group) : 0.0f;
+    panel[64 + r] = (int8_t)(uint8_t)of_group;
+    for (i = 0; i < 32; i += 2) {
+      int low = i < size ? syn__lower_round(x[g + i] * factor, 7) : 0;
+      int high = i + 1 < size ? syn__lower_round(x[g + i + 1] * factor, 7) : 0;
+      panel[syn__small_offset(SYN__SMALL_i4, 32, r, i / 2)] =
+          (int8_t)(uint8_t)(low + 8 + 16 * (high + 8));
+    }
+  }
+}
+/* A panel of i4 of x [n,k], n at most 4; returns its scale. */
+static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
+  float most = syn__lower_most(x, n * k);
+  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
+  int r;
+  for (r = 0; r < n; r++) syn__lower_i4(panel, r, x + (size_t)r * (size_t)k, k, scale);
+  return scale;
+}
+/* The data of the matrix x [n,k]; 0: failed. */
+static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
+  int32_t rows = syn__small_round4(n), count = syn__small_scale(l->format, rows), panel, place, i;
+  int is_i4 = l->format == SYN__SMALL_i4;
+  char *scales;
+  int8_t *to;
+  if (is_i4 && k > SYN__SMALL_I4_COLUMNS) {
+    syn__fail(l->c, SYN_E_VALUE, "i4: a matrix with rows of %d weights; at most %d", k,
+              SYN__SMALL_I4_COLUMNS);
+    return 0;
+  }
+  panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
+  scales = (char *)syn__lower_data(
+      l, 4 + (size_t)count * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
+  if (!scales) return 0;
+  memcpy(scales, &l->format, sizeof l->format);
+  scales += sizeof l->format;
+  to = (int8_t *)scales + (size_t)count * sizeof(float);
+  for (i = 0; i < n; i += is_i4 ? 4 : 1) {
+    const float *row = x + (size_t)i * (size_t)k;
+    float scale = is_i4 ? syn__lower_panel4(to + i / 4 * panel, row, syn__min(n - i, 4), k)
+                        : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
+    memcpy(scales + (size_t)syn__small_scale(l->format, i) * sizeof scale, &scale, sizeof scale);
+  }
+  return place;
+}
+/* Those of a parameter, written once: a tied embedding is the matrix of the output. */
+static int32_t syn__lower_matrix(syn__small_build *l, int p) {
+  const syn_param *w = &l->g->params[p];
+  int n = w->shape[0];
+  if (!l->matrix[p]) l->matrix[p] = syn__lower_weights(l, w->x, n, (int)(w->size / (size_t)n));
+  return l->matrix[p];
+}
+
+/* -- values and instructions -- */
+
+/* A new row of floats, or a cache, made by the next instruction; -1: failed. */
+static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
+  syn__small_value v;
+  memset(&v, 0, sizeof v);
+  v.bytes = bytes;
+  v.program = l->program;
+  v.segment = v.last = l->segment;
+  v.from = v.to = (int)l->code[l->program].count;
+  v.cache = cache;
+  v.alias = v.whole = -1;
+  return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
+}
+static int syn__lower_new(syn__small_build *l, int width) {
+  if (width > SYN__SMALL_ROW_MOST / 4) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %d numbers, wanted at most %d", width,
+              SYN__SMALL_ROW_MOST / 4);
+    return -1;
+  }
+  return syn__lower_value(l, 4 * (int32_t)width, 0);
+}
+/* A row that stays from one row to the next; 0 before the first. */
+static int syn__lower_state(syn__small_build *l, int width) {
+  int v = syn__lower_new(l, width);
+  if (v >= 0) syn__lower_at(l, v)->state = 1;
+  return v;
+}
+/* Appends an instruction. */
+static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
+  int32_t word = code + 256 * (n + 1);
+  if (!syn__append(l->c, &l->code[l->program], &word, 1, sizeof word))
+    syn__append(l->c, &l->code[l->program], a, (size_t)n, sizeof *a);
+}
+/* The next instruction reads value v: returns v, or what its norm makes in this segment. */
+static int syn__lower_read(syn__small_build *l, int v) {
+  syn__small_value *x = syn__lower_at(l, v), *made;
+  int32_t a[6];
+  if (v < 0) return v;
+  if (x->anew) {
+    made = x->made < 0 ? NULL : syn__lower_at(l, x->made);
+    if (made && made->program == l->program && made->segment == l->segment)
+      return syn__lower_read(l, x->made);
+    memcpy(a, x->norm, sizeof a);
+    a[1] = syn__lower_read(l, a[1]);
+    a[0] = syn__lower_new(l, a[2]);
+    if (a[0] < 0) return -1;
+    syn__lower_at(l, v)->made = a[0];
+    syn__lower_at(l, a[0])->alias = a[1];
+    syn__lower_emit(l, SYN__SMALL_OP_norm, a, 6);
+    return syn__lower_read(l, a[0]);
+  }
+  if (x->program != l->program) x->kept = 1;
+  else {
+    x->to = (int)l->code[l->program].count;
+    x->last = l->segment;
+  }
+  if (x->whole >= 0) syn__lower_read(l, x->whole);
+  return v;
+}
+/* The numbers at .. at+width-1 of row v, to be read, or to be written by the next instruction. */
+static int syn__lower_slice(syn__small_build *l, int v, int at, int width) {
+  int slice = v < 0 ? -1 : syn__lower_new(l, width);
+  if (slice < 0) return -1;
+  syn__lower_at(l, slice)->whole = v;
+  syn__lower_at(l, slice)->part = 4 * at;
+  return syn__lower_read(l, slice);
+}
+/* Input i of a node. */
+static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return l->of[n->in[i]]; }
+static int syn__lower_width(const syn__small_build *l, int v) {
+  return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
+}
+/* In the encoder: all rows run what is there before any runs what follows. */
+static void syn__lower_segment(syn__small_build *l) {
+  int32_t forward = 0;
+  if (l->program != SYN__SMALL_ENCODE) return;
+  syn__lower_emit(l, SYN__SMALL_OP_segment, &forward, 1);
+  l->segment++;
+}
+
+/* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
+static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int act) {
+  const syn_param *p = &l->g->params[w];
+  int32_t a[7];
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_new(l, p->shape[0]);
+  a[2] = act;
+  a[3] = p->shape[0];
+  a[4] = (int32_t)(p->size / (size_t)p->shape[0]);
+  a[5] = syn__lower_matrix(l, w);
+  a[6] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
+  l->widest = syn__max(l->widest, a[4]);
+  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
+  return a[0];
+}
+/* Writes a table [N,d] of positions, whose numbers become int16; returns its place, 0: failed. */
+static int32_t syn__lower_positions(syn__small_build *l, const float *table, int d) {
+  size_t i, count = (size_t)d * (size_t)l->config->max_len;
+  float scale = 1e-30f; /* not 0: it divides */
+  int32_t place;
+  char *to = (char *)syn__lower_data(l, sizeof scale + count * sizeof(int16_t), &place);
+  if (!to) return 0;
+  for (i = 0; i < count; i++) scale = fabsf(table[i]) > scale ? fabsf(table[i]) : scale;
+  scale = scale / 32767.0f;
+  memcpy(to, &scale, sizeof scale);
+  for (i = 0; i < count; i++) {
+    int16_t q = (int16_t)syn__small_round(table[i] / scale);
+    memcpy(to + sizeof scale + i * sizeof q, &q, sizeof q);
+  }
+  return place;
+}
+/* y = factor x + the row of its place in the table [N,d]. *place: where that was written, 0: not
+   yet; it is written once. */
+static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor,
+                             int32_t *place) {
+  syn__small_bits f;
+  int32_t a[5];
+  f.f = factor;
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_new(l, d);
+  a[2] = d;
+  a[3] = f.i;
+  if (!*place) *place = syn__lower_positions(l, table, d);
+  a[4] = *place;
+  if (!a[4] || a[0] < 0) return -1;
+  syn__lower_at(l, a[0])->alias = a[1];
+  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
+  return a[0];
+}
+/* A cache of x: int8 with a scale for each head. */
+static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
+  int32_t a[4];
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_value(l, syn__small_cache_bytes(heads, c), 1);
+  a[2] = heads;
+  a[3] = c;
+  l->heads = syn__max(l->heads, heads);
+  l->widest = syn__max(l->widest, c);
+  syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
+  return a[0];
+}
+
+/* y = a sigma(b) of z = [a; b] */
+static int syn__lower_glu(syn__small_build *l, int z) {
+  int32_t a[3];
+  a[2] = syn__lower_width(l, z) / 2;
+  a[1] = syn__lower_read(l, z);
+  a[0] = syn__lower_new(l, a[2]);
+  syn__lower_emit(l, SYN__SMALL_OP_glu, a, 3);
+  return a[0];
+}
+/* The taps of a convolution side by side, [taps,d]. The encoder keeps x of all tokens; a decoder
+   keeps the last `taps` rows, oldest first. */
+static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
+  int d = syn__lower_width(l, x);
+  int32_t a[7];
+  a[2] = d;
+  a[3] = taps;
+  a[4] = first;
+  a[5] = dilate;
+  a[6] = 1;
+  x = syn__lower_read(l, x); /* a norm is made here, for all rows */
+  if (l->program == SYN__SMALL_ENCODE) {
+    syn__lower_segment(l);
+    a[1] = syn__lower_read(l, x);
+    a[0] = syn__lower_new(l, taps * d);
+    if (x >= 0) syn__lower_at(l, x)->around = 1;
+    syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
+  } else {
+    a[1] = x;
+    a[0] = syn__lower_state(l, taps * d);
+    syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
+  }
+  return a[0];
+}
+
+/* Records that a part of a node has no lowering; returns -1. */
+static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char *what) {
+  syn__fail(l->c, SYN_E_VALUE, "a small model cannot have %s of layer %.100s (%s)", what, n->path,
+            n->kind->name);
+  return -1;
+}
+
+/* ==============================================================================================
+   >>small lowering   from a node of a network to instructions, in the order of the kinds
+   ============================================================================================== */
+
+static int syn__lower_add(syn__small_build *l, const syn_node *n) {
+  int32_t a[4];
+  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[2] = syn__lower_read(l, syn__lower_in(l, n, 1));
+  a[3] = syn__lower_width(l, a[1]);
+  a[0] = syn__lower_new(l, a[3]);
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
+  syn__lower_emit(l, SYN__SMALL_OP_add, a, 4);
+  return a[0];
+}
+
+static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
+  return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0],
+                           n->n_param > 1 ? n->param[1] : -1, 0);
+}
+
+/* act(x W^T + b), or its glu, of ff and of a window of cnn */
+static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
+  int glu = syn__act_of(n) == SYN__GLU;
+  int z = syn__lower_linear(l, x, n->param[0], n->param[1], glu ? 0 : 1 + syn__act_of(n));
+  return glu ? syn__lower_glu(l, z) : z;
+}
+static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
+  return syn__lower_ff_act(l, n, syn__lower_in(l, n, 0));
+}
+
+static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
+  const syn_conv *w = syn__cnn_conv(n);
+  if (w->dilate > 1 && l->program == SYN__SMALL_DECODE)
+    return syn__lower_refuse(l, n, "dilation in a decoder");
+  return syn__lower_ff_act(
+      l, n, syn__lower_window(l, syn__lower_in(l, n, 0), w->taps, w->dilate, w->first));
+}
+
+static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
+  int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
+  syn__small_value *v = syn__lower_at(l, y);
+  syn__small_bits eps;
+  if (y < 0) return -1;
+  eps.f = SYN__NORM_EPS;
+  v->anew = 1;
+  v->made = -1;
+  v->norm[1] = syn__lower_in(l, n, 0);
+  v->norm[2] = d;
+  v->norm[3] = syn__lower_floats(l, l->g->params[n->param[0]].x, (size_t)d);
+  if (n->n_param > 1) v->norm[4] = syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)d);
+  v->norm[5] = eps.i;
+  return y;
+}
+
+/* a and p of the row, then the cell; h and c stay from row to row. */
+static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
+  const syn__rnn *own = (const syn__rnn *)n->own;
+  int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
+  int32_t op[6];
+  h = syn__lower_state(l, own->n);
+  a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
+  p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
+  op[1] = syn__lower_read(l, a);
+  op[2] = syn__lower_read(l, p);
+  op[3] = h;
+  op[4] = lstm ? syn__lower_state(l, own->n) : own->n;
+  op[5] = own->n;
+  op[0] = syn__lower_new(l, own->n);
+  syn__lower_emit(l, lstm ? SYN__SMALL_OP_lstm : SYN__SMALL_OP_gru, op, lstm ? 6 : 5);
+  return op[0];
+}
+
+static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
+  const syn__pos *own = (const syn__pos *)n->own;
+  const syn__small_table table = {own->table, 0};
+  size_t i;
+  if (own->step >= 0 || own->places < l->config->max_len)
+    return syn__lower_refuse(l, n, "the table");
+  for (i = 0; i < l->tables.count; i++) /* nodes of one width share a table, see syn__pos_table */
+    if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
+  if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,
+                           &((syn__small_table *)l->tables.items)[i].place);
+}
+
+static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f,
+                           &l->matrix[n->param[0]]);
+}
+
+static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
+  int x = syn__lower_in(l, n, 0), chain = syn__lower_in(l, n, 1), d = syn__lower_width(l, x);
+  int g = syn__lower_linear(l, x, n->param[0], n->param[1], 1 + SYN__SIGMOID);
+  int32_t a[5];
+  a[1] = syn__lower_read(l, g);
+  a[2] = syn__lower_read(l, x);
+  a[3] = syn__lower_read(l, chain);
+  a[0] = syn__lower_new(l, d);
+  a[4] = d;
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[2];
+  syn__lower_emit(l, SYN__SMALL_OP_mix, a, 5);
+  return a[0];
+}
+
+static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  int32_t a[4];
+  a[0] = syn__lower_new(l, p->shape[1]);
+  a[1] = p->shape[1];
+  a[2] = p->shape[0];
+  a[3] = syn__lower_matrix(l, n->param[0]);
+  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 4);
+  return a[0];
+}
+
+/* The encoder adds up its rows, which stay; the last program divides them. */
+static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
+  int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
+  int32_t a[3];
+  a[0] = sum;
+  a[1] = syn__lower_read(l, x);
+  a[2] = d;
+  syn__lower_emit(l, SYN__SMALL_OP_sum, a, 3);
+  l->program = SYN__SMALL_DECODE;
+  l->segment = 0;
+  a[1] = sum;
+  a[0] = syn__lower_new(l, d);
+  syn__lower_emit(l, SYN__SMALL_OP_mean, a, 3);
+  return a[0];
+}
+
+static int syn__lower_output(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  int32_t a[5];
+  a[0] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[1] = p->shape[0];
+  a[2] = p->shape[1];
+  a[3] = syn__lower_matrix(l, n->param[0]);
+  a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
+  l->widest = syn__max(l->widest, a[2]);
+  syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
+  return a[0];
+}
+
+#define SYN__MAX_SMALL_HEADS 64
+
+/* Share s of the mixture of head h: softmax of alpha [H,n]. */
+static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h,
+                              int s) {
+  float share[SYN__MAX_SCORES];
+  l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
+  return share[s];
+}
+/* Scores that no input changes: the table F as int8, with a scale for each row of a head, which
+   takes the share of a mixture, too. */
+static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
+                             int flags) {
+  const syn__att *a = syn__att_of(n);
+  size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
+  const syn_param *p = &l->g->params[n->param[a->param[s]]];
+  int32_t x[5], scales;
+  x[0] = flags;
+  x[2] = a->heads;
+  x[3] = a->size;
+  if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
+    return;
+  x[4] = scales;
+  for (i = 0; i < rows; i++) {
+    int8_t *q = (int8_t *)((int32_t *)l->data.items + x[1]) + i * N;
+    float *scale = (float *)((int32_t *)l->data.items + scales) + i, most = 0.0f, z;
+    int pass;
+    for (pass = 0; pass < 2; pass++)
+      for (j = 0; j < N; j++) {
+        if (a->k && a->score[s] == &syn__score_fr) {
+          const float *r1 = p->x + i * (size_t)a->k;
+          const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
+          for (z = 0.0f, k = 0; k < (size_t)a->k; k++) z += r1[k] * r2[k];
+        } else z = p->x[i * N + j];
+        if (!pass) most = fabsf(z) > most ? fabsf(z) : most;
+        else if (most > 0.0f) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
+      }
+    *scale = most / 127.0f * share[i / N];
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
+}
+/* The score with keys: q of the row, k of the cache. */
+static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
+                            int flags) {
+  const syn__att *a = syn__att_of(n);
+  int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]], -1, 0), h;
+  int32_t x[6];
+  float *factor;
+  x[0] = flags;
+  x[1] = syn__lower_read(l, q);
+  x[2] = syn__lower_read(l, k);
+  factor = (float *)syn__lower_data(l, (size_t)a->heads * sizeof *factor, &x[3]);
+  x[4] = a->heads;
+  x[5] = a->c;
+  for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
+  syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
+}
+/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
+   parameter behind it, on each head's part of u. */
+static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int cols) {
+  const syn__att *a = syn__att_of(n);
+  const syn_param *p = &l->g->params[n->param[w]];
+  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * cols), h;
+  l->widest = syn__max(l->widest, units);
+  for (h = 0; h < a->heads && y >= 0; h++) {
+    size_t rows = (size_t)h * (size_t)cols;
+    int32_t x[7];
+    x[1] = syn__lower_slice(l, u, h * units, units);
+    x[0] = syn__lower_slice(l, y, h * cols, cols);
+    x[2] = 0;
+    x[3] = cols;
+    x[4] = units;
+    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
+    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
+    syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
+  }
+  return y;
+}
+/* D: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b], of rows that the hidden layer u makes. */
+static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, const float *share,
+                             int flags) {
+  const syn__att *a = syn__att_of(n);
+  const syn__stages *st = &a->stages[s];
+  int u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[st->w1], n->param[st->b1], 1);
+  int fd = a->score[s] == &syn__score_fd, w2 = st->b1 + 1, rows, more = -1;
+  int32_t x[7];
+  rows = syn__lower_heads(l, n, u, w2, fd ? a->a : a->size);
+  if (fd) more = syn__lower_heads(l, n, u, w2 + 2, a->b);
+  x[0] = flags;
+  x[1] = syn__lower_read(l, rows);
+  x[2] = fd ? syn__lower_read(l, more) : a->heads;
+  x[3] = fd ? a->heads : a->size;
+  x[4] = fd ? a->a : syn__lower_floats(l, share, (size_t)a->heads);
+  x[5] = a->b;
+  x[6] = fd ? syn__lower_floats(l, share, (size_t)a->heads) : 0;
+  l->heads = syn__max(l->heads, a->heads);
+  syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
+}
+/* Why a layer cannot be lowered, or null. */
+static const char *syn__lower_att_lacks(const syn__att *a) {
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
+        (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
+      return a->score[s]->name;
+  return NULL;
+}
+/* Values and keys of every row into caches; behind that the scores of a row, their softmax, the
+   weighted values, W_o. */
+static int syn__lower_att(syn__small_build *l, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const char *lacks = syn__lower_att_lacks(a);
+  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
+  int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
+  float share[SYN__MAX_SMALL_HEADS];
+  int32_t x[5];
+  if (lacks) return syn__lower_refuse(l, n, lacks);
+  if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
+  if (a->cross) l->program = SYN__SMALL_CACHE;
+  else syn__lower_segment(l); /* the caches of the layer before are free again */
+  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v], -1, 0), a->heads, a->c);
+  if (a->keyed >= 0)
+    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], -1, 0),
+                         a->heads, a->c);
+  l->program = program;
+  if (!a->cross) syn__lower_segment(l);
+  for (s = 0; s < a->n_scores; s++) {
+    int how = flags | (s ? SYN__SMALL_ADD : 0);
+    for (h = 0; h < a->heads; h++) {
+      share[h] = 1.0f;
+      if (a->mixed)
+        share[h] = syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s);
+    }
+    if (s == a->keyed) syn__lower_keys(l, n, k, share, how);
+    else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
+    else syn__lower_dense(l, n, s, share, how);
+  }
+  x[1] = syn__lower_read(l, v);
+  x[0] = y = syn__lower_new(l, a->e);
+  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
+  x[3] = a->heads;
+  x[4] = a->c;
+  syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
+  return syn__lower_linear(l, y, n->param[a->w_o], -1, 0);
+}
+
+/* light_conv: its tap weights do not depend on the input. */
+static int syn__lower_light(syn__small_build *l, const syn_node *n) {
+  const syn__light *own = syn__light_of(n);
+  const syn__depthwise *t = &own->taps;
+  int u, h;
+  int32_t a[6];
+  float *p;
+  u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
+  u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
+  a[1] = syn__lower_read(l, u);
+  p = (float *)syn__lower_data(l, (size_t)own->table * sizeof *p, &a[2]);
+  for (h = 0; h < t->heads && p; h++)
+    l->c->kernels->softmax(p + h * t->taps, l->g->params[n->param[SYN__W_TAPS]].x + h * t->taps,
+                           (size_t)t->taps);
+  a[3] = t->taps;
+  a[4] = t->width;
+  a[5] = t->heads;
+  l->heads = syn__max(l->heads, t->heads);
+  a[0] = u = syn__lower_new(l, t->width);
+  syn__lower_emit(l, SYN__SMALL_OP_taps, a, 6);
+  return syn__lower_linear(l, u, n->param[SYN__W_OUT], n->param[SYN__B_OUT], 0);
+}
+
+/* ==============================================================================================
+   >>small model   a model as the array of a small model
+   ============================================================================================== */
+
+typedef struct syn__lowering {
+  const syn_kind *kind;
+  /* returns the number of the node's output value, -1: failed */
+  int (*lower)(syn__small_build *l, const syn_node *n);
+} syn__lowering;
+static const syn__lowering syn__lowerings[] = {
+    {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
+    {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
+    {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
+    {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
+    {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
+    {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
+    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
+    {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
+
+static int syn__lower_node(syn__small_build *l, const syn_node *n) {
+  size_t i;
+  if (n->kind->flags & SYN_IDENTITY) return syn__lower_in(l, n, 0);
+  for (i = 0; i < SYN__COUNT(syn__lowerings); i++)
+    if (syn__lowerings[i].kind == n->kind) return syn__lowerings[i].lower(l, n);
+  return syn__lower_refuse(l, n, "this kind");
+}
+
+/* -- places of values in RAM -- */
+
+static int syn__lower_region(const syn__small_value *v) {
+  if (v->state) return SYN__SMALL_STATE;
+  if (v->program == SYN__SMALL_ENCODE)
+    return v->cache || v->kept || v->last != v->segment ? SYN__SMALL_ENCODER : SYN__SMALL_ROW;
+  if (!v->cache) return SYN__SMALL_ROW;
+  return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
+}
+/* Times of all values: more than any program has words, or the encoder segments. */
+static int syn__lower_times(const syn__small_build *l) {
+  size_t most = 0;
+  int p;
+  for (p = 0; p < 3; p++) most = l->code[p].count > most ? l->code[p].count : most;
+  return (int)most + 1;
+}
+/* The regions of all values, and whose memory they have. A value takes the row of its alias where
+   that is read for the last time by its own instruction. */
+static void syn__lower_rows(const syn__small_build *l) {
+  syn__small_value *v = (syn__small_value *)l->values.items, *w;
+  int i, count = (int)l->values.count;
+  for (i = 0; i < count; i++) {
+    v[i].region = syn__lower_region(&v[i]);
+    v[i].row = i;
+    if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
+  }
+  for (i = 0; i < count; i++) {
+    w = v[i].alias < 0 ? NULL : &v[v[i].alias];
+    if (!w || w->kept || w->around || w->program != v[i].program || w->to != v[i].from ||
+        w->bytes != v[i].bytes || (w->region != v[i].region && v[i].region != SYN__SMALL_ROW))
+      continue;
+    v[i].region = w->region;
+    v[i].row = w->row;
+  }
+}
+/* Places of one region, of rows in one program: found by syn__place, with the memory of items and
+   lists as there. Rows that every instruction of a program overwrites are needed from their maker
+   to their last reader; those of the encoder from segment to segment; others all the time. */
+static int32_t syn__lower_places_of(const syn__small_build *l, int region, int program,
+                                    syn__item *items, syn__item **lists) {
+  syn__small_value *v = (syn__small_value *)l->values.items;
+  int i, from, to, count = (int)l->values.count, last = syn__lower_times(l) - 1;
+  size_t bytes;
+  for (i = 0; i < count; i++) {
+    items[i].size = 0;
+    if (v[i].region != region || (region == SYN__SMALL_ROW && v[i].program != program)) continue;
+    from = region == SYN__SMALL_ROW ? v[i].from : region == SYN__SMALL_ENCODER ? v[i].segment : 0;
+    to = region == SYN__SMALL_ROW ? v[i].to : region == SYN__SMALL_ENCODER ? v[i].last : 0;
+    if (region == SYN__SMALL_ENCODER && v[i].kept) to = last;
+    if (v[i].row == i) {
+      items[i].from = from;
+      items[i].to = to;
+      items[i].size = (size_t)v[i].bytes;
+    } else items[v[i].row].to = syn__max(items[v[i].row].to, to);
+  }
+  bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
+  if (bytes > SYN__SMALL_ROW_MOST) {
+    syn__fail(l->c, SYN_E_VALUE, "small model: all values of a token together have %lu bytes, "
+              "wanted at most %d", (unsigned long)bytes, SYN__SMALL_ROW_MOST);
+    return 0;
+  }
+  for (i = 0; i < count; i++)
+    if (v[i].region == region && (region != SYN__SMALL_ROW || v[i].program == program))
+      v[i].offset = (int32_t)items[v[i].row].at;
+  return (int32_t)bytes;
+}
+/* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
+static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
+  syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
+  size_t times = 2 * (size_t)syn__lower_times(l);
+  syn__item **lists = (syn__item **)syn__alloc(l->c, times, sizeof *lists);
+  int region, program;
+  syn__lower_rows(l);
+  for (region = 0; region < SYN__SMALL_REGIONS && items && lists; region++)
+    for (program = 0; program < (region == SYN__SMALL_ROW ? 3 : 1); program++)
+      bytes[region] = syn__max(bytes[region],
+                               syn__lower_places_of(l, region, program, items, lists));
+  syn__free(l->c, items);
+  syn__free(l->c, lists);
+}
+/* Numbers of values become operands, places of the data become places of the array. */
+static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words,
+                               int32_t data) {
+  size_t i;
+  for (i = 0; i < words; i += (size_t)(code[i] >> 8)) {
+    const char *at = syn__small_text(code[i] & 255);
+    int32_t *a = code + i + 1;
+    for (; *at; at++) {
+      if (*at >= '0' && *at <= '9') continue;
+      if (strchr("xXdlrkcC", *at)) {
+        const syn__small_value *v = syn__lower_at(l, *a);
+        const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
+        *a = 8 * (whole->offset + v->part) + whole->region;
+      } else if (strchr("mbft", *at) || *at == 'F' || (*at == 'g' && *a)) *a += data;
+      a++;
+    }
+  }
+}
+/* -- tokenizers -- */
+
+/* Orders of tokens by their bytes, of merges by their pair. */
+static int syn__order_token(const void *owner, int a, int b) {
+  const syn__texts *t = &((const syn_tokenizer *)owner)->vocab;
+  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
+}
+static int syn__order_merge(const void *owner, int a, int b) {
+  const syn__merge *m = (const syn__merge *)((const syn_tokenizer *)owner)->merges.items;
+  return m[a].left != m[b].left ? m[a].left - m[b].left : m[a].right - m[b].right;
+}
+/* The numbers 0 .. n-1 in an order, 16 bits each. */
+static void syn__lower_order(syn__small_build *l, const syn_tokenizer *t, size_t n,
+                             syn__order order) {
+  int *sorted = syn__sorted(l->c, t, n, order);
+  int32_t place;
+  uint16_t *to = sorted ? (uint16_t *)syn__lower_data(l, 2 * n, &place) : NULL;
+  size_t i;
+  for (i = 0; i < n && to; i++) to[i] = (uint16_t)sorted[i];
+  syn__free(l->c, sorted);
+}
+/* Returns the place of the tokenizer, see >>small text; 0: failed. */
+static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t) {
+  size_t count = t->vocab.ends.count, merges = t->merges.count, i, k = 0;
+  size_t by_bytes = t->kind == &syn__tokenizer_byte ? 0 : t->n_learned - merges;
+  int32_t place, unused, *head = (int32_t *)syn__lower_data(l, 4 * (SYN__TEXT_HEADER + count + 1),
+                                                            &place);
+  uint16_t *pair;
+  void *bytes;
+  if (count > 65535 - SYN_FIRST_TOKEN) {
+    syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
+              (unsigned long)count);
+    return 0;
+  }
+  if (t->flags & SYN_NFC) { /* boards have no room for its tables */
+    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s was learned "
+              "with SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
+    return 0;
+  }
+  if (!head) return 0;
+  while (k + 1 < SYN__COUNT(syn__tokenizer_kinds) && syn__tokenizer_kinds[k] != t->kind) k++;
+  head[0] = (int32_t)k;
+  head[1] = !!(t->flags & SYN_LOWERCASE);
+  head[2] = (int32_t)count;
+  head[3] = (int32_t)by_bytes;
+  head[4] = (int32_t)merges;
+  for (i = 0; i < count; i++)
+    head[SYN__TEXT_HEADER + 1 + i] = (int32_t)((const size_t *)t->vocab.ends.items)[i];
+  syn__lower_order(l, t, by_bytes, syn__order_token);
+  pair = (uint16_t *)syn__lower_data(l, 4 * merges, &unused);
+  for (i = 0; i < merges && pair; i++) {
+    pair[2 * i] = (uint16_t)((const syn__merge *)t->merges.items)[i].left;
+    pair[2 * i + 1] = (uint16_t)((const syn__merge *)t->merges.items)[i].right;
+  }
+  syn__lower_order(l, t, merges, syn__order_merge);
+  bytes = syn__lower_data(l, t->vocab.bytes.count, &unused);
+  if (bytes && t->vocab.bytes.count) memcpy(bytes, t->vocab.bytes.items, t->vocab.bytes.count);
+  return place;
+}
+
+/* The array from all instructions and data. */
+static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
+  int32_t head[SYN__SMALL_HEADER], *w;
+  size_t at = SYN__SMALL_HEADER, code = 0, p;
+  memset(head, 0, sizeof head);
+  for (p = 0; p < 3; p++) {
+    l->program = (int)p;
+    syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
+    code += l->code[p].count;
+  }
+  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
+  if (l->c->status == SYN_OK) syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
+  w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
+  if (!w) return NULL;
+  head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
+  head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
+  head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
+  head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
+  head[SYN__SMALL_TASK] = l->task;
+  head[SYN__SMALL_TARGET_VOCAB] =
+      l->task <= SYN__TASK_LM ? l->config->tgt_vocab : l->config->classes;
+  head[SYN__SMALL_WIDEST] = syn__small_round_up(l->widest, 32);
+  head[SYN__SMALL_HEADS] = l->heads;
+  for (p = 0; p < 3; p++) {
+    head[SYN__SMALL_PROGRAMS + p] = (int32_t)at;
+    memcpy(w + at, l->code[p].items, l->code[p].count * sizeof *w);
+    syn__lower_resolve(l, w + at, l->code[p].count, (int32_t)(SYN__SMALL_HEADER + code));
+    at += l->code[p].count;
+  }
+  for (p = 0; p < 2; p++)
+    if (l->tokenizer[p])
+      head[SYN__SMALL_TOKENIZERS + p] = l->tokenizer[p] + (int32_t)(SYN__SMALL_HEADER + code);
+  memcpy(w, head, sizeof head);
+  memcpy(w + at, l->data.items, l->data.count * sizeof *w);
+  return w;
+}
+
+/* Lowers all nodes: those of the encoder, then those of the decoder. */
+static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
+  int32_t unused;
+  size_t i;
+  syn__lower_data(l, 4, &unused); /* place 0 means none */
+  for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
+    if (m->task->decoder && (int)i == m->g.n_encoder) {
+      l->program = SYN__SMALL_DECODE;
+      l->segment = 0;
+    }
+    l->of[l->g->nodes[i]->out] = syn__lower_node(l, l->g->nodes[i]);
+  }
+}
+
+/* The format of the matrices; below 0 (recorded): no such format. */
+static int32_t syn__small_format(syn_context *c, const syn_model *m,
+                                 const syn_small_options *options) {
+  const char *type = options && options->type ? options->type : NULL;
+  const char *layout = options && options->layout ? options->layout : "smlad";
+  size_t i;
+  for (i = 0; i < m->g.n_params && !type; i++)
+    if (!strcmp(m->g.params[i].type, "i4")) type = "i4";
+  if (!type) type = "i8";
+  if (!strcmp(type, "i4")) return SYN__SMALL_i4;
+  if (!strcmp(type, "i8") && !strcmp(layout, "smlad")) return SYN__SMALL_smlad;
+  if (!strcmp(type, "i8") && !strcmp(layout, "rows")) return SYN__SMALL_rows;
+  if (!strcmp(type, "i8") && !strcmp(layout, "mve")) return SYN__SMALL_mve;
+  syn__fail(c, SYN_E_VALUE,
+            "small model: type %.20s, layout %.20s; types are i8, i4, layouts smlad, rows, mve",
+            type, layout);
+  return -1;
+}
+
+/* Refuses numbers that are not finite, or that are too large to become int8. */
+static syn_status syn__small_numbers(syn_context *c, const syn_model *m) {
+  size_t i;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_param *p = &m->g.params[i];
+    if (!(syn__largest(p->x, p->size) < 1e30f))
+      return syn__fail(c, SYN_E_VALUE,
+                       "small model: %s has a number that is not finite or too large", p->name);
+  }
+  return SYN_OK;
+}
+
+/* The array of a model, which the caller frees; null (recorded): failed. */
+static int32_t *syn__small_array(syn_context *c, const syn_model *m,
+                                 const syn_small_options *options, size_t *words) {
+  const syn_tokenizer *source = m->tokenizer[SYN_SRC], *target = m->tokenizer[SYN_TGT];
+  syn__small_build l;
+  int32_t *w = NULL;
+  size_t i;
+  memset(&l, 0, sizeof l);
+  syn__small_numbers(c, m);
+  l.format = syn__small_format(c, m, options);
+  l.task = (int)(m->task - syn__tasks); /* in the order of SYN__TASK_SEQ2SEQ ... */
+  l.c = c;
+  l.g = &m->g;
+  l.config = &m->config;
+  if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
+  if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
+  if (l.matrix) {
+    syn__lower_nodes(&l, m);
+    if (options && options->tokenizers) {
+      if (source) l.tokenizer[0] = syn__lower_tokenizer(&l, source);
+      l.tokenizer[1] = l.tokenizer[0];
+      if (target && target != source) l.tokenizer[1] = syn__lower_tokenizer(&l, target);
+    }
+    w = syn__lower_array(&l, words);
+  }
+  for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
+  syn__free(c, l.data.items);
+  syn__free(c, l.values.items);
+  syn__free(c, l.tables.items);
+  syn__free(c, l.of);
+  syn__free(c, l.matrix);
+  return w;
+}
+
+static syn_status syn__small_sink(syn_context *c, const syn_sink *sink, const void *bytes,
+                                  size_t size) {
+  if (sink->write(sink->user, bytes, size) == size) return SYN_OK;
+  return syn__fail(c, SYN_E_FILE, "the small model could not be written");
+}
+
+syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_options *options,
+                           const syn_sink *sink) {
+  size_t words;
+  int32_t *w;
+  if (!c || !syn__given(c, m, "model") ||
+      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
+      !syn__weights_by_row(c, m))
+    return SYN_E_VALUE;
+  w = syn__small_array(c, m, options, &words);
+  if (w && !syn__small_model(w, words * sizeof *w))
+    syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
+  if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
+  syn__free(c, w);
+  return c->status;
+}
+
+static void syn__small_print(syn_context *c, const syn_sink *sink, const char *text) {
+  syn__small_sink(c, sink, text, strlen(text));
+}
+
+/* The name of an instruction. */
+static const char *syn__small_name(int32_t code) {
+#define SYN__SMALL_NAME(name, operands) \
+  if (code == SYN__SMALL_OP_##name) return #name;
+  SYN__SMALL_LIST(SYN__SMALL_NAME)
+#undef SYN__SMALL_NAME
+  return NULL;
+}
+
+/* What a program needs that runs the model, in the order of the list: the instructions that it has,
+   and how the configuration chooses tokens. */
+static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_small_config *config,
+                                   const syn_sink *sink) {
+  char text[40];
+  int32_t code, p, at, used;
+  syn__small_print(c, sink, "#define SYN_SMALL_KINDS(X)");
+  for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
+    for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
+      for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+        used |= (w[at] & 255) == code;
+    if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
+    if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
+    if (!used) continue;
+    syn__snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
+    syn__small_print(c, sink, text);
+  }
+}
+/* The formats of their matrices. */
+static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn_sink *sink) {
+  static const char *const names[] = {" X(smlad)", " X(rows)", " X(mve)", " X(i4)"};
+  int32_t p, at, used = 0, i;
+  for (p = 0; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
+      const char *text = syn__small_text(w[at] & 255);
+      for (i = at; *text; text++) {
+        if (*text < '0' || *text > '9') i++;
+        if (*text == 'm') used |= 1 << w[w[i]];
+      }
+    }
+  syn__small_print(c, sink, "\n#define SYN_SMALL_FORMATS(X)");
+  for (i = 0; i < (int32_t)SYN__COUNT(names); i++)
+    if (used >> i & 1) syn__small_print(c, sink, names[i]);
+}
+
+/* What stands before the array. The include guard holds the hash of the array: a model that is
+   included again is left out, another one of the same name is an error of the compiler. A program
+   of two models needs what either has: it has all. */
+static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words,
+                                  const syn_small_config *config, const char *name,
+                                  const syn_sink *sink) {
+  uint64_t hash = SYN_HASH_START;
+  unsigned char bytes[4];
+  char line[240];
+  unsigned long id;
+  size_t i;
+  int n;
+  for (i = 0; i < words; i++) {
+    syn__put_bytes(bytes, (uint32_t)w[i], 4);
+    hash = syn_hash(hash, bytes, 4);
+  }
+  id = (unsigned long)(hash >> 32);
+  n = syn__snprintf(line, sizeof line,
+                    "/* A small model for synthesizer.h: %lu bytes. */\n"
+                    "#ifndef %.40s_%08lx_H\n#define %.40s_%08lx_H\n#include <stdint.h>\n",
+                    (unsigned long)(words * 4), name, id, name, id);
+  syn__small_sink(c, sink, line, (size_t)n);
+  syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
+                            "#ifdef SYN__IMPLEMENTED\n"
+                            "#error \"include all models before synthesizer.h is implemented\"\n"
+                            "#endif\n"
+                            "#undef SYN_SMALL_KINDS\n#undef SYN_SMALL_FORMATS\n"
+                            "#elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)\n"
+                            "#define SYN_SMALL_MODEL\n");
+  syn__small_embed_kinds(c, w, config, sink);
+  syn__small_embed_formats(c, w, sink);
+  syn__small_print(c, sink, "\n#endif\n");
+}
+
+syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
+                           const char *name, const syn_sink *sink) {
+  const syn_small_config *config = options ? options->config : NULL;
+  size_t words, i;
+  long ram;
+  int32_t *w;
+  char line[200];
+  if (!c || !syn__given(c, m, "model") ||
+      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
+      !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
+    return SYN_E_VALUE;
+  w = syn__small_array(c, m, options, &words);
+  ram = w ? syn_small_ram(w, words * 4, config) : 0;
+  if (ram < 0)
+    syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
+              "it needs 2 GB of RAM and more");
+  if (ram > 0) {
+    int n;
+    syn__small_embed_head(c, w, words, config, name, sink);
+    n = syn__snprintf(line, sizeof line,
+                 "enum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
+                 ram, name, (unsigned long)words);
+    syn__small_sink(c, sink, line, (size_t)n);
+    for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
+      n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
+                   (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
+      syn__small_sink(c, sink, line, (size_t)n);
+    }
+    syn__small_print(c, sink, "\n};\n#endif\n");
+  }
+  syn__free(c, w);
   return c->status;
 }
 

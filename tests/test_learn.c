@@ -283,17 +283,17 @@ static void test_tokenizers(void) {
     double size, words;
     int distinct;
     const char *wanted;
-  } rows[] = {{SYN__SMALL_LM, SYN_TGT, 1e6, 2e5, 9000, "char"},
-              {SYN__SMALL_LM, SYN_TGT, 3e6, 6e5, 9000, "bpe:4000"},
-              {SYN__SMALL_TAG, SYN_SRC, 1e6, 2e5, 9000, "space"},
-              {SYN__SMALL_CLASSIFY, SYN_TGT, 1e4, 2e3, 9, "line"},
-              {SYN__SMALL_CLASSIFY, SYN_SRC, 1e6, 2e5, 9000, "space"},
-              {SYN__SMALL_CLASSIFY, SYN_SRC, 1e4, 1100, 900, "char"},
-              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 1e4, 1000, 900, "char"},
-              {SYN__SMALL_SEQ2SEQ, SYN_TGT, 5e4, 1e4, 300, "space"},
-              {SYN__SMALL_SEQ2SEQ, SYN_TGT, 3e5, 6e4, 301, "bpe:2000"},
-              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 1e6, 2e5, 9000, "bpe:4000"},
-              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 2e6, 4e5, 9000, "bpe:8000"}};
+  } rows[] = {{SYN__TASK_LM, SYN_TGT, 1e6, 2e5, 9000, "char"},
+              {SYN__TASK_LM, SYN_TGT, 3e6, 6e5, 9000, "bpe:4000"},
+              {SYN__TASK_TAG, SYN_SRC, 1e6, 2e5, 9000, "space"},
+              {SYN__TASK_CLASSIFY, SYN_TGT, 1e4, 2e3, 9, "line"},
+              {SYN__TASK_CLASSIFY, SYN_SRC, 1e6, 2e5, 9000, "space"},
+              {SYN__TASK_CLASSIFY, SYN_SRC, 1e4, 1100, 900, "char"},
+              {SYN__TASK_SEQ2SEQ, SYN_SRC, 1e4, 1000, 900, "char"},
+              {SYN__TASK_SEQ2SEQ, SYN_TGT, 5e4, 1e4, 300, "space"},
+              {SYN__TASK_SEQ2SEQ, SYN_TGT, 3e5, 6e4, 301, "bpe:2000"},
+              {SYN__TASK_SEQ2SEQ, SYN_SRC, 1e6, 2e5, 9000, "bpe:4000"},
+              {SYN__TASK_SEQ2SEQ, SYN_SRC, 2e6, 4e5, 9000, "bpe:8000"}};
   size_t i;
   for (i = 0; i < sizeof rows / sizeof *rows; i++) {
     syn__learn l = facts(rows[i].task, rows[i].size, rows[i].words, rows[i].distinct);
@@ -314,17 +314,17 @@ static syn_choice chosen(syn__learn l, double macs) {
 static void test_sizes(void) {
   static const double macs[] = {1e9, 1e12, 3e13, 1e14, 1e16};
   static const int widths[] = {64, 64, 128, 128, 256}, lm[] = {64, 64, 96, 128, 384};
-  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000), mail, lm_text;
+  syn__learn l = facts(SYN__TASK_SEQ2SEQ, 1e7, 2e6, 4000), mail, lm_text;
   syn_choice k, given;
   int i;
   for (i = 0; i < 5; i++) { /* more time: a larger network */
     k = chosen(l, macs[i]);
     CHECK(k.d_model == widths[i] && k.heads == widths[i] / 32,
           "seq2seq, %g: width %d, %d heads", macs[i], k.d_model, k.heads);
-    k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), macs[i]);
+    k = chosen(facts(SYN__TASK_LM, 1e7, 4e6, 100), macs[i]);
     CHECK(k.d_model == lm[i] && k.max_len == 128, "lm, %g: width %d", macs[i], k.d_model);
   }
-  k = chosen(facts(SYN__SMALL_SEQ2SEQ, 1e4, 2e3, 100), 1e16);
+  k = chosen(facts(SYN__TASK_SEQ2SEQ, 1e4, 2e3, 100), 1e16);
   CHECK(k.d_model == 64 && k.dropout == 0.3f && k.batch_tokens == 1024,
         "few texts: width %d, dropout %g, batch %d", k.d_model, (double)k.dropout, k.batch_tokens);
   CHECK(chosen(l, 1e14).hold_back == 0.05 && chosen(l, 1e12).hold_back == 0.005, "held back: %g, %g",
@@ -355,7 +355,7 @@ static void test_sizes(void) {
   CHECK(strstr(k.encoder, "res_nd(cnn(k=5))->res_nd(syn_att(V)))") &&
             strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
         "layers of words: %s, %s", k.encoder, k.decoder);
-  lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65);
+  lm_text = facts(SYN__TASK_LM, 1e6, 2e5, 65);
   lm_text.side[SYN_SRC].tokens = 0.0, lm_text.side[SYN_TGT].tokens = 1e6;
   CHECK(chosen(lm_text, 4.5e13).dropout == 0.0f && chosen(lm_text, 1.8e14).dropout == 0.1f,
         "text: dropout %g, %g", (double)chosen(lm_text, 4.5e13).dropout, (double)chosen(lm_text, 1.8e14).dropout);
@@ -369,9 +369,9 @@ static void test_sizes(void) {
   CHECK(!strcmp(k.encoder, "pos->repeat(3,res_nd(cnn)->res_nd(syn_att(V)))->norm") &&
             strstr(k.decoder, "(3,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))->norm"),
         "layers: %s, %s", k.encoder, k.decoder);
-  k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14);
+  k = chosen(facts(SYN__TASK_LM, 1e7, 4e6, 100), 1e14);
   CHECK(strstr(k.decoder, "res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(256))"), "layers: %s", k.decoder);
-  k = chosen(facts(SYN__SMALL_TAG, 1e7, 4e6, 100), 1e14);
+  k = chosen(facts(SYN__TASK_TAG, 1e7, 4e6, 100), 1e14);
   CHECK(strstr(k.encoder, "res_nd(syn_att(R+V))->res_nd(ffl("), "layers: %s", k.encoder);
   k = chosen(l, 1e15);
   CHECK(k.batch_tokens == 4096 && k.dropout == 0.3f, "%d, %g", k.batch_tokens, (double)k.dropout);
@@ -395,9 +395,9 @@ static void test_sizes(void) {
 
 /* Long texts, short ones, of two classes, pairs. */
 static void test_recipes(void) {
-  syn__learn l = facts(SYN__SMALL_CLASSIFY, 1e7, 2e6, 9000);
+  syn__learn l = facts(SYN__TASK_CLASSIFY, 1e7, 2e6, 9000);
   CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).epochs == 2.0, "long texts");
-  l = facts(SYN__SMALL_CLASSIFY, 1e5, 2e4, 9000);
+  l = facts(SYN__TASK_CLASSIFY, 1e5, 2e4, 9000);
   CHECK(strstr(chosen(l, 1e12).encoder, "res_nd(cnn))"), "short texts");
   l.side[SYN_TGT].distinct = 2;
   CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).label_smoothing == 0.0f,

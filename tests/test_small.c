@@ -295,7 +295,7 @@ static void check_word(int32_t *w, size_t size, int32_t at, int32_t value, int a
 static void test_regions(syn_context *c, const syn_model *m) {
   size_t size;
   int32_t *w = small_of(c, m, &size), wide = 0, seen = 0, p, at, r;
-  int lm = w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  int lm = w[SYN__SMALL_TASK] == SYN__TASK_LM;
   for (r = 0; r < SYN__SMALL_REGIONS; r++) wide = syn__max(wide, w[SYN__SMALL_ROW_BYTES + r]);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) w[SYN__SMALL_ROW_BYTES + r] = wide;
   CHECK(syn_small_ram(w, size, NULL) > 0, "wide regions");
