@@ -456,7 +456,8 @@ typedef struct syn_layer syn_layer;
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* of the KV cache, per token already decoded */
+  double decode_bytes;     /* of the KV cache, per token of an output; where the layer attends to
+                              the source, per source token */
   int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
@@ -543,7 +544,8 @@ struct syn_kind {
 
 /* Constant facts of a kind. */
 enum {
-  SYN_DROPS = 1,    /* ends with dropout on its output, whose rate the text may give */
+  SYN_DROPS = 1,    /* ends with dropout of rate n->drop: its argument `dropout`, else the model's,
+                       or the rate of a `dropout` directly behind it */
   SYN_NORM = 2,     /* normalizes rows */
   SYN_IDENTITY = 4, /* outside of training the output is the input */
   SYN_COPIES = 8,   /* `n` copies of a chain */
@@ -1194,7 +1196,7 @@ SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int
    token, not read for classify and tag. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 
-/* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
+/* The three below are for runs made with `keep`; others reuse the memory of values, and say so. */
 
 /* A value of a sentence by its place in the text, with the names of its axes:
      "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
@@ -7331,7 +7333,8 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    keeps its memory. Kinds cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
-   that a tensor with two readers gets the sum of both; it never writes them. */
+   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes them,
+   where it is the first that backward reaches (syn_is_first_write). */
 
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
@@ -7410,7 +7413,7 @@ struct syn_build {
   syn__arena tree;                     /* what is needed only while building: syntax tree, arrays */
   struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
-  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
+  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* syn__build_chain of >>build */
 };
 
 /* How long the calling thread waits for the others at the ends of parallel loops (OpenMP). */
@@ -11327,8 +11330,9 @@ static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
 
 /* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
-   dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
-   the rate of the layer before them (kinds with SYN_DROPS). */
+   dropout of rate 0, add no node: their output is their input. Directly behind a kind with SYN_DROPS
+   dropout adds no node either: it is the dropout that this layer ends with, and its rate, where one
+   is given, replaces that of the layer (syn__build_rate). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -16753,10 +16757,23 @@ static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) 
   return -1;
 }
 
-/* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain. A
-   `dropout` directly behind a layer that ends with dropout does nothing (*dropped). Layers are
-   counted, because nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
-static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
+/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it adds
+   no node, but the rate that it gives is that of the layer. */
+static void syn__build_rate(syn_build *b, const syn_layer *before, int x) {
+  syn_node *n = b->g->nodes[b->g->values[x].maker];
+  float rate = syn_arg_float(b, "rate", n->drop, 0.0f, 0.99f);
+  if (rate != n->drop && syn__arg_find(before, "dropout"))
+    syn__fail_build(b, SYN_E_TEXT, "rate is %g, but %.*s before it has dropout=%g: give one",
+                    (double)rate, syn__min((int)before->name.size, 40), before->name.at,
+                    (double)n->drop);
+  n->drop = rate;
+}
+
+/* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain.
+   *before: the layer before `l`, where it ends with dropout, else null. Layers are counted, because
+   nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
+static int syn__build_layers(syn_build *b, const syn_layer *l, int *number,
+                             const syn_layer **before, int x) {
   for (; l && x >= 0; l = l->next) {
     int in = x;
     b->layer = l;
@@ -16766,14 +16783,15 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
     if (b->c->status) return syn__bad_layer(b, l, *number, in);
     if (l->alias) {
       const syn_layer *expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
-      x = expanded ? syn__build_layers(b, expanded, number, dropped, x) : -1;
+      x = expanded ? syn__build_layers(b, expanded, number, before, x) : -1;
       if (x < 0) return syn__bad_layer(b, l, *number, in);
       continue;
     }
-    if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
-    if (x < 0) return syn__bad_layer(b, l, *number, in);
-    *dropped = l->kind->flags & SYN_DROPS;
-    ++*number; /* a dropout that does nothing has a number, too */
+    if (*before && l->kind == &syn__kind_dropout) syn__build_rate(b, *before, x);
+    else x = syn__build_layer(b, l, *number, x);
+    if (x < 0 || b->c->status) return syn__bad_layer(b, l, *number, in);
+    *before = l->kind->flags & SYN_DROPS ? l : NULL;
+    ++*number; /* a dropout without a node has a number, too */
   }
   return x;
 }
@@ -16781,13 +16799,14 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
 /* Each chain has numbers of its own, from 0. A rel_pos holds until the end of its chain. The parser
    has bounded the depth of texts; a user's kind may call syn_build_chain deeper. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
-  int number = 0, dropped = 0;
+  int number = 0;
+  const syn_layer *before = NULL;
   const syn__rel_pos *outer = b->rel_pos;
   if (++b->depth > SYN_MAX_DEPTH + 1) {
     syn__fail_build(b, SYN_E_TEXT, "chains inside chains, more than %d deep", SYN_MAX_DEPTH);
     return -1;
   }
-  x = syn__build_layers(b, chain, &number, &dropped, x);
+  x = syn__build_layers(b, chain, &number, &before, x);
   b->rel_pos = outer;
   b->depth--;
   return x;
@@ -17349,7 +17368,8 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   syn_cost cost = {0.0, 0.0, 0.0, length};
   int i;
   if (!m || !n) return cost;
-  cost.decode_bytes = 4.0 * (n->cache + n->key_cache);
+  if (n->id >= m->g.n_encoder) /* the encoder runs once, and keeps nothing */
+    cost.decode_bytes = 4.0 * (n->cache + n->key_cache + n->source_cache);
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -18899,7 +18919,7 @@ syn_status syn_trace_network(syn_context *c, const syn_config *config, const syn
 }
 
 /* ==============================================================================================
-   >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, SGD
+   >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, Muon, SGD
    ============================================================================================== */
 
 /* One update, from the gradient of the summed loss (called by syn__train_finish):
