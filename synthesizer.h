@@ -458,7 +458,8 @@ typedef struct syn_layer syn_layer;
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* of the KV cache, per token already decoded */
+  double decode_bytes;     /* of the KV cache, per token of an output; where the layer attends to
+                              the source, per source token */
   int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
@@ -545,7 +546,8 @@ struct syn_kind {
 
 /* Constant facts of a kind. */
 enum {
-  SYN_DROPS = 1,    /* ends with dropout on its output, whose rate the text may give */
+  SYN_DROPS = 1,    /* ends with dropout of rate n->drop: its argument `dropout`, else the model's,
+                       or the rate of a `dropout` directly behind it */
   SYN_NORM = 2,     /* normalizes rows */
   SYN_IDENTITY = 4, /* outside of training the output is the input */
   SYN_COPIES = 8,   /* `n` copies of a chain */
@@ -1196,7 +1198,7 @@ SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int
    token, not read for classify and tag. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 
-/* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
+/* The three below are for runs made with `keep`; others reuse the memory of values, and say so. */
 
 /* A value of a sentence by its place in the text, with the names of its axes:
      "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
@@ -6471,7 +6473,8 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    keeps its memory. Kinds cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
-   that a tensor with two readers gets the sum of both; it never writes them. */
+   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes them,
+   where it is the first that backward reaches (syn_is_first_write). */
 
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
@@ -6550,7 +6553,7 @@ struct syn_build {
   syn__arena tree;                     /* what is needed only while building: syntax tree, arrays */
   struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
-  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
+  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* syn__build_chain of >>build */
 };
 
 /* How long the calling thread waits for the others at the ends of parallel loops (OpenMP). */
@@ -6574,7 +6577,7 @@ struct syn_tape {
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
-  const float **weights;               /* by number of the parameter */
+  const float **weights;               /* by number of the parameter; null: a user's tape */
   float **dweights;                    /* by the same; a null one is not trained */
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
@@ -6972,13 +6975,18 @@ static void syn__graph_unname(syn_context *c, syn__graph *g) {
 
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
+/* A user's tape has no weights: there the parameters of a node are some of its inputs. */
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
-  return t->weights[n->param[i]];
+  return t->weights ? t->weights[n->param[i]] : t->tensors[n->param[i]].x;
+}
+/* The gradient of a parameter; null: the parameter is frozen. */
+static float *syn__dweight(const syn_tape *t, const syn_node *n, int i) {
+  return t->weights ? t->dweights[n->param[i]] : t->tensors[n->param[i]].dx;
 }
 /* Kinds add without asking whether a weight is frozen; what many of them share, as
-   syn__linear_backward, looks at dweights itself and saves the work. */
+   syn__linear_backward, calls syn__dweight and saves the work. */
 float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
-  float *d = t->dweights[n->param[i]];
+  float *d = syn__dweight(t, n, i);
   return d || !t->discarded_grads ? d : t->discarded_grads[n->param[i]];
 }
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
@@ -7410,10 +7418,12 @@ static void syn__gemm_serial(const syn_tape *t, syn_matrix c, syn_matrix a, syn_
 
 /* -- linear layers: y = x W^T + b -- */
 
-/* W [out,in] of parameter w of a node. */
+/* W [out,in] of parameter w of a node; of a convolution [out, taps in]. */
 static syn_matrix syn__weight_matrix(const syn_tape *t, const syn_node *n, int w) {
-  const syn_param *p = &t->g->params[n->param[w]];
-  return syn_matrix_of(syn_weight(t, n, w), p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
+  const syn_param *p = t->weights ? &t->g->params[n->param[w]] : NULL;
+  int out = p ? p->shape[0] : t->tensors[n->param[w]].shape[0];
+  size_t size = p ? p->size : syn_count(&t->tensors[n->param[w]]);
+  return syn_matrix_of(syn_weight(t, n, w), out, (int)(size / (size_t)out), 0);
 }
 /* W^T [in,out], in panels while decoding. */
 static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
@@ -7430,7 +7440,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   syn_matrix wt = syn__weight_transposed(t, n, w);
   int rows = (int)syn_rows(x);
   syn_gemm(t, syn_matrix_of(y, rows, wt.cols, 0), syn_matrix_of(x->x, rows, wt.rows, 0), wt,
-           bias >= 0 ? t->weights[n->param[bias]] : NULL, 0);
+           bias >= 0 ? syn_weight(t, n, bias) : NULL, 0);
 }
 
 /* sums [cols] += the sum of the rows of x [rows,cols], in order: a row of ones times x. */
@@ -7467,7 +7477,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
 static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
                                             const syn_tensor *x, const float *dy) {
-  float *dw = t->dweights[n->param[w]], *db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
+  float *dw = syn__dweight(t, n, w), *db = bias >= 0 ? syn__dweight(t, n, bias) : NULL;
   syn__linear_grad g = {syn__weight_matrix(t, n, w), x->x, dy, x->dx, dw, db, syn_rows(x), 0};
   return g;
 }
@@ -8294,6 +8304,13 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   return a ? a : syn__tape_back(t, mark);
 }
 
+/* For the shape of a layer that is recorded on a tape, too: its parameters are the inputs from
+   number `first` on. */
+static void syn__inputs_as_params(syn_node *n, int first) {
+  int i;
+  for (i = first; i < n->n_in; i++) n->param[n->n_param++] = n->in[i];
+}
+
 /* Memory for the result of a node and for what it saves; null: the tape is full. */
 static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
   syn_tensor *out = syn__tape_tensor(t, n->out);
@@ -8309,7 +8326,7 @@ static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
 
 /* 1, with an error: the node needs what only a network gives it. */
 static int syn__tape_lacks(const syn_tape *t, const syn_node *n) {
-  int k, lacks = n->n_param || t->g->values[n->out].stream != SYN_OWN;
+  int k, lacks = t->g->n_params || t->g->values[n->out].stream != SYN_OWN;
   const syn_extent *e = &n->scratch;
   lacks |= e->fixed || e->row || e->pair || e->length || e->square;
   for (k = 0, e = n->save; k < n->n_save; k++, e++) lacks |= e->pair || e->length || e->square;
@@ -8354,6 +8371,14 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   return out;
 }
 
+/* Gives the operation that made y a name for syn_tape_text, where that of its kind tells less: the
+   path of its node, which is "" on a tape. */
+static syn_tensor *syn__named(syn_tensor *y, const char *name) {
+  const syn__graph *g = y ? y->tape->g : NULL;
+  if (g) g->nodes[g->values[y->id].maker]->path = name;
+  return y;
+}
+
 syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in, const void *own,
                        size_t size) {
   const syn_tensor *first = NULL;
@@ -8372,6 +8397,24 @@ syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in, co
   return NULL;
 }
 
+/* An int for each row, in n->own of an operation on a tape: rows of a table, or labels. */
+typedef struct syn__row_ids {
+  const int *ids; /* [count], of the caller; `shape` copies them */
+  int count;
+} syn__row_ids;
+
+/* Copies the ids, each of which is least .. most; they live as long as the tape. */
+static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int least, int most) {
+  syn__row_ids *own = (syn__row_ids *)n->own;
+  int i;
+  for (i = 0; i < own->count; i++)
+    if (own->ids[i] < least || own->ids[i] > most)
+      return syn__fail_build(b, SYN_E_VALUE, "%s: number %d is %d, wanted %d to %d", n->kind->name,
+                             i, own->ids[i], least, most);
+  own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
+  return own->ids ? SYN_OK : SYN_E_MEMORY;
+}
+
 /* "[2,3]"; 0 are the rows of a network, which come with the batch. */
 static void syn__print_axes(syn__text_out *w, const int *shape, int rank) {
   int k;
@@ -8388,8 +8431,9 @@ size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity) {
   for (i = 0; t && i < t->g->n_values; i++) {
     const syn__value *v = &t->g->values[i];
     const syn_node *n = v->maker < 0 ? NULL : t->g->nodes[v->maker];
+    const char *name = !n ? "tensor" : *n->path ? n->path : n->kind->name;
     begin = w.used;
-    syn__print(&w, "%lu = %.40s", (unsigned long)i, n ? n->kind->name : "tensor");
+    syn__print(&w, "%lu = %.40s", (unsigned long)i, name);
     for (k = 0; n && k < n->n_in; k++) syn__print(&w, "%s%d", k ? ", " : "(", n->in[k]);
     if (n) syn__print(&w, ")");
     syn__print(&w, "%*s", w.used - begin < 26 ? (int)(26 - (w.used - begin)) : 1, "");
@@ -8631,16 +8675,13 @@ static void syn__sum_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_sum = {
     "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
     NULL};
-static const syn_kind syn__kind_mean = {
-    "mean", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
-    NULL};
 syn_tensor *syn_sum(syn_tensor *x) {
   const float one = 1.0f;
   return syn__record(&syn__kind_sum, 1, &x, &one, sizeof one);
 }
 syn_tensor *syn_mean(syn_tensor *x) {
   float share = x ? 1.0f / (float)syn_count(x) : 0.0f;
-  return syn__record(&syn__kind_mean, 1, &x, &share, sizeof share);
+  return syn__named(syn__record(&syn__kind_sum, 1, &x, &share, sizeof share), "mean");
 }
 
 /* ==============================================================================================
@@ -8756,63 +8797,6 @@ static const syn_kind syn__kind_slice = {
 syn_tensor *syn_slice(syn_tensor *x, int first, int count) {
   syn__columns own = {first, count};
   return syn__record(&syn__kind_slice, 1, &x, &own, sizeof own);
-}
-
-/* ==============================================================================================
-   >>kind lookup   y_i = table_{ids_i}: rows of a table, as embeddings of tokens
-   ============================================================================================== */
-
-/* For a user's tape: table [v,d], y [count,d]. In a network `embedding` reads the tokens of the
-   batch. Saved for backward: nothing, the ids lie with the node. */
-
-typedef struct syn__row_ids {
-  const int *ids; /* [count], of the caller; `shape` copies them */
-  int count;
-} syn__row_ids;
-
-/* Copies the ids, each of which is least .. most; they live as long as the tape. */
-static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int least, int most) {
-  syn__row_ids *own = (syn__row_ids *)n->own;
-  int i;
-  for (i = 0; i < own->count; i++)
-    if (own->ids[i] < least || own->ids[i] > most)
-      return syn__fail_build(b, SYN_E_VALUE, "%s: number %d is %d, wanted %d to %d", n->kind->name,
-                             i, own->ids[i], least, most);
-  own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
-  return own->ids ? SYN_OK : SYN_E_MEMORY;
-}
-
-static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
-  const syn__row_ids *own = (const syn__row_ids *)n->own;
-  const syn__value *table = &b->g->values[n->in[0]];
-  const int shape[2] = {own->count, table->shape[1]};
-  if (table->rank != 2 || own->count < 1)
-    return syn__fail_build(b, SYN_E_SHAPE, "lookup: %d rows of a table of rank %d, wanted 2",
-                           own->count, table->rank);
-  if (syn__ids_keep(b, n, 0, table->shape[0] - 1)) return SYN_E_VALUE;
-  n->out = syn__value_new(b, SYN_OWN, 2, shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
-}
-static void syn__table_forward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *table = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *ids = ((const syn__row_ids *)n->own)->ids;
-  size_t r, rows = syn_rows(y), d = (size_t)syn_width(y);
-  for (r = 0; r < rows; r++)
-    memcpy(y->x + r * d, table->x + (size_t)ids[r] * d, d * sizeof(float));
-}
-/* dtable_{ids_i} += dy_i */
-static void syn__table_rows_back(syn_tape *t, const syn_node *n) {
-  const syn_tensor *table = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *ids = ((const syn__row_ids *)n->own)->ids;
-  size_t r, rows = syn_rows(y), d = (size_t)syn_width(y);
-  for (r = 0; r < rows; r++) t->k->acc(table->dx + (size_t)ids[r] * d, y->dx + r * d, d);
-}
-static const syn_kind syn__kind_lookup = {
-    "lookup", "", 0, NULL, syn__lookup_shape, syn__table_forward, SYN__BACK(syn__table_rows_back),
-    NULL, NULL, NULL};
-syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
-  syn__row_ids own = {ids, ids ? count : 0};
-  return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
 }
 
 /* ==============================================================================================
@@ -8961,8 +8945,8 @@ syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
 
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
-   sigma(u(x))); syn__tape_acts; the words of syn_act in >>api and of its error. ff and cnn follow,
-   as do their gradients. Outside: f in tests/test_kernels.c, a case in test_kinds.c, README.md. */
+   sigma(u(x))); the words of syn_act in >>api and of its error. ff and cnn follow, as do their
+   gradients. Outside: f in tests/test_kernels.c, a case in test_kinds.c, README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -9017,22 +9001,11 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,
     NULL, NULL};
-/* On a tape each is a kind of its own name, for its text; in the order of syn__act_names. */
-#define SYN__TAPE_ACT(name)                                                                    \
-  {                                                                                            \
-    name, "", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,   \
-        NULL, NULL                                                                             \
-  }
-static const syn_kind syn__tape_acts[SYN__ACTS] = {SYN__TAPE_ACT("relu"), SYN__TAPE_ACT("gelu"),
-                                                   SYN__TAPE_ACT("tanh"), SYN__TAPE_ACT("sigmoid"),
-                                                   SYN__TAPE_ACT("swish")};
-#undef SYN__TAPE_ACT
-
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
   for (i = 0; x && name && i < SYN__ACTS; i++)
     if (!strcmp(name, syn__act_names[i]))
-      return syn__record(&syn__tape_acts[i], 1, &x, &i, sizeof i);
+      return syn__named(syn__record(&syn__kind_act, 1, &x, &i, sizeof i), syn__act_names[i]);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
               name ? name : "null");
@@ -9065,8 +9038,22 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
   return bias ? syn__bias_param(b, n, "b", out) : b->c->status;
 }
 
+/* On a user's tape: inputs 1 and 2 are w and b. */
+static syn_status syn__linear_tape_shape(syn_build *b, syn_node *n) {
+  const syn__value *w = &b->g->values[n->in[1]], *bias = &b->g->values[n->in[2]];
+  int d = syn_build_width(b, n, 0);
+  if (w->rank != 2 || w->shape[1] != d || syn__size(bias->rank, bias->shape) != (size_t)w->shape[0])
+    return syn__fail_build(b, SYN_E_SHAPE,
+                           "linear: w [%d,%d] of rank %d and b of %lu numbers, wanted w [n,%d] "
+                           "and b [n]", w->shape[0], w->shape[1], w->rank,
+                           (unsigned long)syn__size(bias->rank, bias->shape), d);
+  syn__inputs_as_params(n, 1);
+  return syn_build_out(b, n, SYN_OWN, w->shape[0]);
+}
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
+  int out;
+  if (!b->layer) return syn__linear_tape_shape(b, n);
+  out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   syn__linear_params(b, n, out, syn_arg_int(b, "bias", 1, 0, 1));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -9090,41 +9077,9 @@ static const syn_kind syn__kind_linear = {
     syn__linear_shape, syn__linear_kind_forward, SYN__BACK(syn__linear_kind_backward), NULL, NULL,
     NULL};
 
-/* -- on a user's tape: w and b are tensors, too -- */
-
-static syn_status syn__tape_linear_shape(syn_build *b, syn_node *n) {
-  const syn__value *w = &b->g->values[n->in[1]], *bias = &b->g->values[n->in[2]];
-  int d = syn_build_width(b, n, 0);
-  if (w->rank != 2 || w->shape[1] != d || syn__size(bias->rank, bias->shape) != (size_t)w->shape[0])
-    return syn__fail_build(b, SYN_E_SHAPE,
-                           "linear: w [%d,%d] of rank %d and b of %lu numbers, wanted w [n,%d] "
-                           "and b [n]", w->shape[0], w->shape[1], w->rank,
-                           (unsigned long)syn__size(bias->rank, bias->shape), d);
-  return syn_build_out(b, n, SYN_OWN, w->shape[0]);
-}
-static void syn__tape_linear_forward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *w = syn_in(t, n, 1), *y = syn_out(t, n);
-  int rows = (int)syn_rows(x);
-  syn_gemm(t, syn_matrix_of(y->x, rows, syn_width(y), 0),
-           syn_matrix_of(x->x, rows, syn_width(x), 0), syn_transposed(syn__tensor_matrix(w, w->x)),
-           syn_in(t, n, 2)->x, 0);
-}
-static void syn__tape_linear_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *w = syn_in(t, n, 1);
-  syn__linear_grad g;
-  g.w = syn__tensor_matrix(w, w->x);
-  g.x = x->x, g.dx = x->dx, g.rows = syn_rows(x);
-  g.dy = syn_out(t, n)->dx;
-  g.dw = w->dx, g.db = syn_in(t, n, 2)->dx;
-  g.first_write = 0;
-  syn__linear_backward_of(t, &g);
-}
-static const syn_kind syn__kind_tape_linear = {
-    "linear", "", 0, NULL, syn__tape_linear_shape, syn__tape_linear_forward,
-    SYN__BACK(syn__tape_linear_backward), NULL, NULL, NULL};
 syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b) {
   syn_tensor *in[3] = {x, w, b};
-  return syn__record(&syn__kind_tape_linear, 3, in, NULL, 0);
+  return syn__record(&syn__kind_linear, 3, in, NULL, 0);
 }
 
 /* ==============================================================================================
@@ -9863,15 +9818,16 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   return syn_build_out_like(b, n, 0);
 }
 
-/* The row of w that each row of y reads: its place or, in embedding, which has no input and shares
-   these functions, its token. */
+/* The row of w that each row of y reads: its place; in embedding its token, in lookup the id that
+   the caller gave. These two share the functions below and have no input x and no n->table. */
 static const int *syn__lookup_rows(const syn_tape *t, const syn_node *n) {
-  return n->n_in ? syn_places(t, n) : t->ids[t->g->values[n->out].stream];
+  if (n->own) return ((const syn__row_ids *)n->own)->ids;
+  return n->table ? syn_places(t, n) : t->ids[t->g->values[n->out].stream];
 }
 /* y_r = w[at[r]], of learn_pos plus x_r */
 static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const float *x = n->n_in ? syn_in(t, n, 0)->x : NULL;
+  const float *x = n->table ? syn_in(t, n, 0)->x : NULL;
   const int *at = syn__lookup_rows(t, n);
   const float *w = syn_weight(t, n, 0); /* null: in panels, as the matrix of the output */
   size_t r, i, d = (size_t)syn_width(syn_out(t, n));
@@ -9903,7 +9859,7 @@ static void syn__task_lookup_dw(syn_tape *t, const void *job, int thread, size_t
     t->k->acc(dw + (size_t)at[r] * d + begin, y->dx + r * d + begin, end - begin);
 }
 static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
-  if (n->n_in) syn__add_dx(t, n, 1.0f); /* dx += dy */
+  if (n->table) syn__add_dx(t, n, 1.0f); /* dx += dy */
   syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_learn_pos = {
@@ -9916,8 +9872,9 @@ static const syn_kind syn__kind_learn_pos = {
 
 /* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
-   dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
-   the rate of the layer before them (kinds with SYN_DROPS). */
+   dropout of rate 0, add no node: their output is their input. Directly behind a kind with SYN_DROPS
+   dropout adds no node either: it is the dropout that this layer ends with, and its rate, where one
+   is given, replaces that of the layer (syn__build_rate). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -10231,7 +10188,7 @@ static const syn_kind syn__kind_universal = {
     NULL, NULL};
 
 /* ==============================================================================================
-   >>kind embedding   y_r = w[token of row r]; w [V,d]
+   >>kind embedding   y_r = w[token of row r]; w [V,d]; also lookup, of a user's tape: w[ids_r]
    ============================================================================================== */
 
 /* V tokens, y [rows,d]; no input. y has the rows of the side whose tokens are read, SYN_SRC or
@@ -10246,6 +10203,27 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
 static const syn_kind syn__kind_embedding = {
     "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
     SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
+
+/* Input 0 is w; y has a row for each of the ids. */
+static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
+  const syn__row_ids *own = (const syn__row_ids *)n->own;
+  const syn__value *w = &b->g->values[n->in[0]];
+  const int shape[2] = {own->count, w->shape[1]};
+  if (w->rank != 2 || own->count < 1)
+    return syn__fail_build(b, SYN_E_SHAPE, "lookup: %d rows of a table of rank %d, wanted 2",
+                           own->count, w->rank);
+  if (syn__ids_keep(b, n, 0, w->shape[0] - 1)) return SYN_E_VALUE;
+  syn__inputs_as_params(n, 0);
+  n->out = syn__value_new(b, SYN_OWN, 2, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+static const syn_kind syn__kind_lookup = {
+    "lookup", "", 0, NULL, syn__lookup_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward),
+    NULL, NULL, NULL};
+syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
+  syn__row_ids own = {ids, ids ? count : 0};
+  return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
+}
 
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
@@ -14241,10 +14219,23 @@ static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) 
   return -1;
 }
 
-/* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain. A
-   `dropout` directly behind a layer that ends with dropout does nothing (*dropped). Layers are
-   counted, because nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
-static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
+/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it adds
+   no node, but the rate that it gives is that of the layer. */
+static void syn__build_rate(syn_build *b, const syn_layer *before, int x) {
+  syn_node *n = b->g->nodes[b->g->values[x].maker];
+  float rate = syn_arg_float(b, "rate", n->drop, 0.0f, 0.99f);
+  if (rate != n->drop && syn__arg_find(before, "dropout"))
+    syn__fail_build(b, SYN_E_TEXT, "rate is %g, but %.*s before it has dropout=%g: give one",
+                    (double)rate, syn__min((int)before->name.size, 40), before->name.at,
+                    (double)n->drop);
+  n->drop = rate;
+}
+
+/* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain.
+   *before: the layer before `l`, where it ends with dropout, else null. Layers are counted, because
+   nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
+static int syn__build_layers(syn_build *b, const syn_layer *l, int *number,
+                             const syn_layer **before, int x) {
   for (; l && x >= 0; l = l->next) {
     int in = x;
     b->layer = l;
@@ -14254,14 +14245,15 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
     if (b->c->status) return syn__bad_layer(b, l, *number, in);
     if (l->alias) {
       const syn_layer *expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
-      x = expanded ? syn__build_layers(b, expanded, number, dropped, x) : -1;
+      x = expanded ? syn__build_layers(b, expanded, number, before, x) : -1;
       if (x < 0) return syn__bad_layer(b, l, *number, in);
       continue;
     }
-    if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
-    if (x < 0) return syn__bad_layer(b, l, *number, in);
-    *dropped = l->kind->flags & SYN_DROPS;
-    ++*number; /* a dropout that does nothing has a number, too */
+    if (*before && l->kind == &syn__kind_dropout) syn__build_rate(b, *before, x);
+    else x = syn__build_layer(b, l, *number, x);
+    if (x < 0 || b->c->status) return syn__bad_layer(b, l, *number, in);
+    *before = l->kind->flags & SYN_DROPS ? l : NULL;
+    ++*number; /* a dropout without a node has a number, too */
   }
   return x;
 }
@@ -14269,13 +14261,14 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
 /* Each chain has numbers of its own, from 0. A rel_pos holds until the end of its chain. The parser
    has bounded the depth of texts; a user's kind may call syn_build_chain deeper. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
-  int number = 0, dropped = 0;
+  int number = 0;
+  const syn_layer *before = NULL;
   const syn__rel_pos *outer = b->rel_pos;
   if (++b->depth > SYN_MAX_DEPTH + 1) {
     syn__fail_build(b, SYN_E_TEXT, "chains inside chains, more than %d deep", SYN_MAX_DEPTH);
     return -1;
   }
-  x = syn__build_layers(b, chain, &number, &dropped, x);
+  x = syn__build_layers(b, chain, &number, &before, x);
   b->rel_pos = outer;
   b->depth--;
   return x;
@@ -14837,7 +14830,8 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   syn_cost cost = {0.0, 0.0, 0.0, length};
   int i;
   if (!m || !n) return cost;
-  cost.decode_bytes = 4.0 * (n->cache + n->key_cache);
+  if (n->id >= m->g.n_encoder) /* the encoder runs once, and keeps nothing */
+    cost.decode_bytes = 4.0 * (n->cache + n->key_cache + n->source_cache);
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -16387,7 +16381,7 @@ syn_status syn_trace_network(syn_context *c, const syn_config *config, const syn
 }
 
 /* ==============================================================================================
-   >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, SGD
+   >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, Muon, SGD
    ============================================================================================== */
 
 /* One update, from the gradient of the summed loss (called by syn__train_finish):

@@ -877,6 +877,26 @@ static void test_costs(void) {
   }
 }
 
+/* A token of an output is kept by self-attention (k, v), a source token by attention to it (k, v): nothing
+   by the encoder, which runs once. */
+static void test_decode_bytes(void) {
+  static const double wanted[] = {0, 0, 0, 64, 64, 0}; /* two embeddings, the three layers, out */
+  net n = {"seq2seq", "syn_att(V)", "syn_att(V) -> mh_dot_att", NULL};
+  syn_var vars[3];
+  syn_context c;
+  syn_config k = config_of(&n, 8, 0.0f, vars);
+  syn_model *m;
+  size_t i;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  CHECK(m && syn_model_node_count(m) == 6, "%s", c.message);
+  for (i = 0; m && i < 6; i++) {
+    double bytes = syn_model_cost(m, syn_model_node(m, i), 5).decode_bytes;
+    CHECK(bytes == wanted[i], "node %lu keeps %g bytes, wanted %g", (unsigned long)i, bytes, wanted[i]);
+  }
+  syn_model_free(m);
+}
+
 /* Of every kind: the cost names all parameters of the layer, and longer sentences cost no less. */
 static void test_costs_of(int i) {
   bench b;
@@ -1397,6 +1417,7 @@ int main(int argc, char **argv) {
   test_coverage();
   test_refused();
   test_costs();
+  test_decode_bytes();
   test_buckets();
   test_scope();
   test_wide("pos -> highway(ff) -> norm");

@@ -161,7 +161,14 @@ static const char *const same[][6] = {
     {"e:linear(6)->ffl->ff", "e:linear(6)->ff(24)->linear(6)->ff(8)",
      "e:linear(6)->ff($FF_NUM_HIDDEN)->linear(6)->ff", "e:linear(6) -> ffl(act=relu) -> ff(act=relu)",
      "e:linear(6)->ffl($FF_NUM_HIDDEN)->ff(8)", "e:linear(n=6)->ffl(24,relu)->ff(n=8)"},
-    {"e:ff->dropout(0.25)", "e:ff->dropout", "e:ff", "e:ff(8)", "e:ff(dropout=0.25)", "e:ff->dropout(0.9)"},
+    {"e:ff->dropout(0.25)", "e:ff->dropout", "e:ff", "e:ff(8)", "e:ff(dropout=0.25)", "e:ff(8)->dropout(rate=0.25)"},
+    {"e:ff(dropout=0.5)->dropout->linear(dropout=0)", "e:ff->dropout(0.5)->linear(dropout=0)",
+     "e:ff->dropout($HALF)->linear->dropout(0)", "e:ff(dropout=0.5)->dropout(0.5)->linear->dropout(0)",
+     "e:ff(8)->dropout(rate=0.5)->linear(dropout=0)->dropout", "e:ff->dropout(0.5)->linear(8)->dropout(0)"},
+    {"d:mh_dot_att(dropout=0.5)->dropout->ff(32)->linear(dropout=0)", "d:mh_dot_att->dropout(0.5)->ffl->dropout(0)",
+     "d:mh_dot_src_att->dropout($HALF)->ffl(32)->dropout(0)", "d:mh_dot_att(2)->dropout(0.5)->ffl(n=32)->dropout(0)",
+     "d:mh_dot_att(dropout=0.5)->dropout->ff(32)->linear->dropout(rate=0)",
+     "d:mh_dot_att(dropout=0.5)->dropout(0.5)->ffl->dropout(0)"},
     {"d:mh_dot_att", "d:mh_dot_src_att", "d:mh_dot_att(2)", "d:mh_dot_src_att(scale=$HALF)",
      "d:mh_dot_att(source=upper)->dropout", "d:mh_dot_src_att(2, 0.5, upper, 4)"},
     {"d:mlp_att", "d:mlp_src_att", "d:mlp_att(8)", "d:mlp_src_att(n=8)", "d:mlp_att(dropout=0.25)",
@@ -222,6 +229,7 @@ static void test_same(void) {
     for (k = 1; k < 6; k++)
       CHECK(network_hash(same[i][k]) == network_hash(same[i][0]), "%s is not %s", same[i][k], same[i][0]);
   CHECK(network_hash("e:ff(dropout=0.5)") != network_hash("e:ff"), "an argument without effect");
+  CHECK(network_hash("e:ff->dropout(0.5)") != network_hash("e:ff"), "a rate without effect");
   CHECK(network_hash("e:dropout->id") != network_hash("e:id"), "dropout without effect");
   CHECK(network_hash("e:id->dropout->dropout") != network_hash("e:dropout"), "two dropouts are two");
 }
@@ -313,6 +321,8 @@ static const wrong wrongs[] = {
     {"tag", "ff($BIG)", NULL, E, 1, 1, {"1e+300", NULL, NULL, NULL}},
     {"tag", "ff($HALF)", NULL, E, 1, 1, {"0.5", "whole", NULL, NULL}},
     {"tag", "dropout(1)", NULL, E, 1, 1, {"rate is 1", "0.99", NULL, NULL}},
+    {"tag", "ff->dropout(1)", NULL, E, 1, 5, {"rate is 1", "0.99", NULL, NULL}},
+    {"tag", "ff(dropout=0.1)->dropout(0.5)", NULL, E, 1, 18, {"rate is 0.5", "ff before it", "dropout=0.1", NULL}},
     {"tag", "ff(dropout=-0.1)", NULL, E, 1, 1, {"-0.1", "dropout", NULL, NULL}},
     {"tag", "res", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
     {"tag", "res()", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},

@@ -738,18 +738,24 @@ static void test_graph_text(void) {
                              "2 = matmul(0, 1)          [2,2]\n"
                              "3 = sum(2)                [1]\n"
                              "4 = tanh(2)               [2,2]\n"
-                             "5 = mean(4)               [1]\n";
+                             "5 = mean(4)               [1]\n"
+                             "6 = lookup(0)             [3,3]\n"
+                             "7 = lookup(0)             [1,3]\n"
+                             "8 = linear(0, 6, 7)       [2,3]\n";
+  static const int ids[] = {0, 1, 1};
   syn_context c;
   syn_tape *t;
-  syn_tensor *x;
-  char out[300];
+  syn_tensor *x, *y;
+  char out[400];
   size_t room, size = sizeof want - 1;
   syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 14);
   x = filled(t, 2, 3, 1);
-  x = syn_matmul(x, syn_transpose(x));
-  syn_sum(x);
-  syn_mean(syn_act(x, "tanh"));
+  y = syn_matmul(x, syn_transpose(x));
+  syn_sum(y);
+  syn_mean(syn_act(y, "tanh"));
+  y = syn_lookup(x, ids, 3);
+  y = syn_linear(x, y, syn_lookup(x, ids, 1));
   for (room = 0; room <= sizeof out; room++) {
     size_t fits = room == 0 ? 0 : room - 1 < size ? room - 1 : size;
     memset(out, '?', sizeof out);
@@ -758,6 +764,7 @@ static void test_graph_text(void) {
           "room %lu: %.*s", (unsigned long)room, (int)fits, out);
   }
   CHECK(syn_tape_text(NULL, out, sizeof out) == 0 && out[0] == 0, "no tape");
+  gradient("x, w and b of linear are one tensor's", &c, syn_sum(syn_mul(y, y)), x, 0.01f);
   syn_tape_free(t);
 }
 

@@ -37,10 +37,9 @@ static void info_row(const description *d, const char *path, const char *kind, c
    shown. */
 static void info_layer(description *d, const syn_node *n) {
   syn_cost k = syn_model_cost(d->m, n, d->length);
-  int encodes = strncmp(n->path, "encoder", 7) == 0; /* runs once, keeps nothing while decoding */
+  int encodes = strncmp(n->path, "encoder", 7) == 0;
   syn_cost *sum = &d->sum[!encodes];
   k.parameters = info_parameters(d, n);
-  k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source_cache;
   sum->parameters += k.parameters;
   sum->multiply_adds += k.multiply_adds;
   sum->decode_bytes += k.decode_bytes;
