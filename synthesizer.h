@@ -1,4 +1,4 @@
-/* synthesizer.h   v0.1   Synthesizer, Transformer and mixed networks in one C header
+/* synthesizer.h   v0.2.0   Synthesizer, Transformer and mixed networks in one C header
 
    ==============================================================================================
    >>manual   what it is, a whole program, the rules, the map
@@ -200,7 +200,8 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, and their
-   training. Since then: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
+   training. 0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also
+   a program of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
    splits at runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold
    the characters of its texts spells them in bytes, or is refused; syn_init_report has a fourth
    argument; a file is saved through a new file of a random name; a callback that calls back into
@@ -219,11 +220,12 @@
 #include <stdio.h>
 #endif
 
-#define SYN_VERSION "0.1"
+#define SYN_VERSION "0.2.0"
+#define SYN_VERSION_NUMBER 200 /* 10000 * major + 100 * minor + patch; syn_version() of a library */
 
 #ifndef SYN_SELF
-/* the name by which the header includes itself, once per ISA */
-#define SYN_SELF "synthesizer.h"
+/* The header includes itself by this name, once per ISA. A compiler that does not find it shows: */
+#define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
 #endif
 
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
@@ -371,7 +373,8 @@ SYN_API int syn_small_correct(syn_small *s, int token, float rate);
   X(SYN_E_SHAPE, "shapes that do not fit") \
   X(SYN_E_FILE, "a file could not be read or written") \
   X(SYN_E_FORMAT, "a file is not what it should be") \
-  X(SYN_E_CANCELLED, "cancelled by the caller")
+  X(SYN_E_CANCELLED, "cancelled by the caller") \
+  X(SYN_E_VERSION, "compiled with another version of synthesizer.h")
 
 #define SYN__ENUM(name, text) name,
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
@@ -410,12 +413,14 @@ typedef struct syn_options {
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
-   caller; whatever is made with a context refers to it and must be released before it goes. */
+   caller; whatever is made with a context refers to it and must be released before it goes.
+   `status` and `message` have these places in every version from 0.2.0 on: so a program that was
+   compiled with another one can read what syn_context_init says to it. */
 typedef struct syn_context {
-  syn_options options;
-  const syn_kernels *kernels;
   syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
+  syn_options options;
+  const syn_kernels *kernels;
   long process;        /* whose OpenMP threads its loops use; 0: of none, see >>dispatch */
 } syn_context;
 
@@ -892,8 +897,26 @@ typedef struct syn_sink {
 
 /* -- status -- */
 
-/* Prepares a context; `options` may be null. Fails when `isa` names one that the machine lacks. */
-SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options);
+/* SYN_VERSION_NUMBER of the header that the library was compiled from. */
+SYN_API int syn_version(void);
+/* All structs that a program and the library both lay out. */
+#define SYN_STRUCTS(X) \
+  X(syn_text) X(syn_small_config) X(syn_options) X(syn_context) X(syn_tensor) X(syn_stream) \
+  X(syn_extent) X(syn_cost) X(syn_initial) X(syn_part) X(syn_node) X(syn_kind) X(syn_var) \
+  X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_trace_config) \
+  X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
+  X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_random) \
+  X(syn_conv) X(syn_matrix) X(syn_small_options)
+/* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
+#define SYN__PLUS_SIZE(type) + sizeof(type)
+#define SYN_ABI ((uint32_t)(SYN_VERSION_NUMBER * UINT32_C(65536) SYN_STRUCTS(SYN__PLUS_SIZE)))
+/* Prepares a context; `options` may be null. SYN_E_VALUE: `isa` names one that the machine lacks.
+   SYN_E_VERSION: program and library were compiled with different versions of this header. The
+   message names both; syn_context_clear keeps this error, and nothing can be made with the context.
+   A binding for another language calls syn_context_init_abi with the SYN_ABI that its own structs
+   were written for: the first line of tests/abi.txt has it for each machine. */
+#define syn_context_init(c, options) syn_context_init_abi(c, options, SYN_ABI)
+SYN_API syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint32_t abi);
 /* Clears the recorded error. */
 SYN_API void syn_context_clear(syn_context *c);
 /* One line for a status, for example "out of memory". Never null. */
@@ -2757,7 +2780,7 @@ const char *syn_status_text(syn_status status) {
 }
 
 void syn_context_clear(syn_context *c) {
-  if (!c) return;
+  if (!c || c->status == SYN_E_VERSION) return; /* the rest of such a context must not be used */
   c->status = SYN_OK;
   c->message[0] = 0;
 }
@@ -6034,6 +6057,11 @@ static const syn_kernels SYN__N(kernels) = {
 
    On x86 the plain scalar ISA serves only machines without fused multiply-add, where each fma is a
    call of fmaf: optimizing the code around it would not show. */
+#ifdef __has_include
+#if !__has_include(SYN_SELF)
+#error "synthesizer.h: the header has another name: define SYN_SELF as that name, in quotes"
+#endif
+#endif
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -6286,14 +6314,59 @@ static long syn__openmp_process(void) {
 }
 #endif
 
+int syn_version(void) { return SYN_VERSION_NUMBER; }
+
+/* Another layout of the structs: of `c` only status and message are written, since the context of
+   the program may be smaller. What is made with a context asks syn__alloc, which refuses it. */
+static syn_status syn__version_fail(syn_context *c, uint32_t abi) {
+  const unsigned version = abi >> 16;
+  c->status = SYN_OK;
+  if (version == SYN_VERSION_NUMBER)
+    return syn__fail(c, SYN_E_VERSION, "syn_context_init: program and library are compiled with "
+                     "synthesizer.h " SYN_VERSION ", but with options that change its structs, "
+                     "which have %u and %u bytes", abi & 0xFFFFu, SYN_ABI & 0xFFFFu);
+  return syn__fail(c, SYN_E_VERSION, "syn_context_init: this program was compiled with "
+                   "synthesizer.h %u.%u.%u, the library is " SYN_VERSION ": compile both with the "
+                   "same header", version / 10000, version / 100 % 100, version % 100);
+}
+
+/* Programs that were compiled with the header of 0.1 call a function of this name. Their context
+   has status and message behind the options; it is larger than what is written here. */
+typedef struct syn__context_0_1 {
+  void *hooks[3], *isa;
+  int threads;
+  void *parallel, *kinds;
+  int n_kinds;
+  void *cancel[2];
+  int not_finite;
+  void *kernels;
+  syn_status status;
+  char message[400];
+} syn__context_0_1;
+SYN_API syn_status (syn_context_init)(syn_context *c, const syn_options *options);
+syn_status (syn_context_init)(syn_context *c, const syn_options *options) {
+  const size_t at = offsetof(syn__context_0_1, status);
+  syn_context now;
+  SYN__UNUSED(options);
+  memset(&now, 0, sizeof now);
+  syn__version_fail(&now, UINT32_C(100) << 16);
+  if (!c) return now.status;
+  memset(c, 0, at);
+  memcpy((char *)c + at, &now.status, sizeof now.status);
+  memcpy((char *)c + at + sizeof now.status, now.message, sizeof now.message);
+  c->status = now.status; /* for the functions of this version */
+  return now.status;
+}
+
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
    threads. An allocator without its release would mix two heaps: both are then the default. Threads
    above the limit are reduced without an error: this changes no bit of a result. The name of the
    isa is not copied; only this function reads it. */
-syn_status syn_context_init(syn_context *c, const syn_options *options) {
+syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint32_t abi) {
   syn_options *o, given; /* a copy, since `options` may be those of c */
   int i;
   if (!c) return SYN_E_VALUE;
+  if (abi != SYN_ABI) return syn__version_fail(c, abi);
   memset(&given, 0, sizeof given);
   if (options) given = *options;
   memset(c, 0, sizeof *c);
@@ -6395,7 +6468,7 @@ int syn_context_exact(const syn_context *c) {
   const volatile uint64_t start = 5;
   syn_random r;
   uint64_t hash;
-  if (!c || !c->kernels || !c->kernels->exact) return 0;
+  if (!c || c->status == SYN_E_VERSION || !c->kernels || !c->kernels->exact) return 0;
   r.state = start;
   hash = syn__test_operations(0, &r);
   hash = syn__test_functions(hash, &r);
