@@ -2900,7 +2900,8 @@ static void syn__default_release(void *user, void *block) {
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
-  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
+  if (c && c->status != SYN_E_VERSION && bytes < SIZE_MAX / 2)
+    block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
