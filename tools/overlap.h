@@ -72,7 +72,7 @@ static units prepare(splitter split, syn_text line, const metric_options *o) {
   units u;
   memset(&u, 0, sizeof u);
   buffer_reserve(&u.text, line.size);
-  if (o->lowercase) put_lower(&low, line), line = buffer_text(&low);
+  if (o->lowercase) put_normalized(&low, line, SYN_LOWERCASE), line = buffer_text(&low);
   split(&u, line);
   free(low.at);
   return u;
@@ -805,7 +805,7 @@ static summary summary_make(syn_text t, const metric_options *o) {
     if (i < t.size && !marked) continue;
     sentence.at = t.at + begin;
     sentence.size = i - begin;
-    put_lower(&low, sentence);
+    put_normalized(&low, sentence, SYN_LOWERCASE);
     o->letters(&s.words, buffer_text(&low));
     free(low.at);
     s.end[s.count++] = s.words.count;

@@ -419,7 +419,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
   syn_text text;
   size_t n = 0, i;
   while (n < most && !r->stopped && read_line(in, &text)) {
-    scan_composable(&r->scan, text);
+    free(scan_composed(&r->scan, text).at);
     r->bytes += text.size;
     r->stopped = !job_fill(r, &jobs[n], line + n + 1, text);
     n += !r->stopped;
