@@ -232,7 +232,7 @@ is 'an option of --preset may vary' '0 d-model=8;d-model=16;' "$? $(sed 1d t | c
 tab=$(printf '\t')
 "$SYN" compare $bare --heads 2 --vary "encoder=pos->
   norm;pos$tab->norm" -o lines --tsv >t 2>err
-is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 14' \
+is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 15' \
   "$? $(sed 1d t | cut -f 1 | tr '\n' ';') $(awk -F '\t' '{ print NF }' t | uniq | tr '\n' ' ' | sed 's/ $//')"
 "$SYN" compare $one --kinds V,R --page inside/page.html -o inside >out 2>err
 is 'the page in the folder of results' '0 1' "$? $(grep -c '<h1>' inside/page.html)"
