@@ -1475,6 +1475,9 @@ SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 SYN_API size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity);
 /* How many bytes of a text are not UTF-8. */
 SYN_API size_t syn_text_invalid(syn_text text);
+/* The code point at byte *at of a text, which moves behind it; a byte that is not UTF-8 gives
+   0x80000000 + the byte. At the end: 0, and *at stays. */
+SYN_API uint32_t syn_text_next(syn_text text, size_t *at);
 /* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
 SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
@@ -20571,6 +20574,10 @@ size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity) 
   }
   if (capacity > 0) out[kept] = 0;
   return size;
+}
+
+uint32_t syn_text_next(syn_text text, size_t *at) {
+  return text.at && at && *at < text.size ? syn__utf8_decode(text, at) : 0;
 }
 
 size_t syn_text_invalid(syn_text text) {

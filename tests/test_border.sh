@@ -47,13 +47,17 @@ train --data bar.tsv $c -o bar 2>err >log
 is '| is text' '0  9 8' "$? $(cat err) $(vocab bar)"
 printf 'a\tx | z\nb\ty|z\nc\tx\tz|\n' >marks.tsv
 train --data marks.tsv $c --alternatives '|' -o mark >log 2>err
-is '--alternatives: the first, without the blanks around it' '0  6' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
+columns='syn: marks.tsv: 1 of 3 targets have further columns, which are other accepted targets'
+is '--alternatives: the first, without the blanks around it' "0 $columns 6" "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
 train --data marks.tsv $c --alternatives ' | ' -o mark >log 2>err
-is '--alternatives: a longer mark' '0  8' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
+is '--alternatives: a longer mark' "0 $columns 8" "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
 printf 'a\nb\n' >abc.src
 printf 'x\tzzz\ny\tz z\n' >abc.tgt
 train --src abc.src --tgt abc.tgt $c -o mark >log 2>err
-is 'a TAB in a target file' '0  6' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
+is 'a TAB in a target file' '0 syn: abc.tgt: 2 of 2 targets have further columns, which are other accepted targets 6' "$? $(cat err) $(vocab mark | cut -d ' ' -f 2)"
+says 'valid: a TAB in a target is said' '*syn: abc.tgt: 2 of 2 targets have further columns*' train $net $c --data bar.tsv --valid-src abc.src \
+  --valid-tgt abc.tgt -o n
+says 'eval: a TAB in a target is said' '*syn: abc.tgt: 2 of 2 targets have further columns*' eval -m mark --src abc.src --tgt abc.tgt
 is 'eval: a bar is no separator' '0.00 0.00' "$(printf 'one\tq|%s\n' "$(echo one | "$SYN" run -m bar)" >q.tsv
   "$SYN" eval -m bar --data q.tsv --metric exact 2>err | cut -d ' ' -f 2) $(printf '|\n' >h; printf 'a|b\n' >r
   "$SYN" score --metric exact h r | cut -d ' ' -f 2)"
@@ -261,10 +265,14 @@ printf 'a  b\tgood\na b\tbad\na\tab\na \tcd\n' >blanks.tsv
 printf 'a b\tgood\na  b\tbad\na \tab\na\tcd\n' >changed.tsv
 "$SYN" train --task classify --data blanks.tsv --tokenizer char --encoder 'pos->res(syn_att(V))' --d-model 16 \
   --heads 2 --steps 80 --warmup 1 --batch 300 --max-len 10 --dropout 0 -o blanks 2>err
-"$SYN" eval -m blanks --data blanks.tsv --metric accuracy,f1 >out 2>err
-is 'classes that differ in blanks only are right as they are' 'accuracy 100.00 f1 100.00' "$(echo $(cat out))"
-"$SYN" eval -m blanks --data changed.tsv --metric accuracy,f1 >out 2>err
-is 'classes that differ in blanks only are wrong when exchanged' 'accuracy 0.00 f1 0.00' "$(echo $(cat out))"
+"$SYN" eval -m blanks --data blanks.tsv --metric accuracy,f1,exact >out 2>err
+is 'classes that differ in blanks only are right as they are' 'accuracy 100.00 f1 100.00 exact 100.00' "$(echo $(cat out))"
+"$SYN" eval -m blanks --data changed.tsv --metric accuracy,f1,exact >out 2>err
+is 'classes that differ in blanks only are wrong when exchanged' 'accuracy 0.00 f1 0.00 exact 0.00' "$(echo $(cat out))"
+has 'classes that differ in blanks only: said' '*syn: accuracy: 4 of 4 lines are wrong for their white space alone*' "$(cat err)"
+printf 'pos\tgood\nneg\tbad\tx\npos\tfine\n' >columns.tsv
+says 'a TAB within a text of classify is said' '*columns.tsv: 1 of 3 lines have not as many columns as the first one; the first of them is line 2*' \
+  train $net --task classify --encoder linear --tokenizer char --data columns.tsv -o n
 printf 'red cat\t= never\n' >newtag.tsv
 says 'tags that are new' '*newtag.tsv: 1 of 2 labels are not in the training*: never (1)' eval -m tag --data newtag.tsv \
   --metric accuracy,nats,f1

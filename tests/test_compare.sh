@@ -189,6 +189,26 @@ has 'and it says which' '*syn: compare, R, seed 1: no pearson, line [0-9]* of th
 "$SYN" compare $one --kinds V --vary lr=1e9,0.01 --optimizer sgd --steps 20 --warmup 0 --metric nats,ppl --json -o inf >t 2>err
 is 'JSON has no infinity' 0 "$(grep -c -i -e 'inf[,}]' -e 'nan[,}]' t)"
 
+# -- the share of unknown tokens: beside every result, also of a second command --
+printf 'abX\tbaX\nYab\tba\n' >strange.tsv
+strange="--data data.tsv --test strange.tsv $small $chains --steps 2 --seeds 1 --kinds V,R --metric ppl -o strange"
+"$SYN" compare $strange --tsv >t 2>err
+is 'unknown tokens: TSV' '0 0.272727 0.272727' "$? $(cell t V ppl unknown) $(cell t R ppl unknown)"
+has 'unknown tokens: the line of a run' '*, 27 % of the tokens are unknown*' "$(cat err)"
+has 'unknown tokens: JSON' '*"minutes":*,"unknown":0.272727}' "$("$SYN" compare $strange --json 2>err | head -n 1)"
+has 'unknown tokens: text' '*  27.27 %  *' "$("$SYN" compare $strange 2>err | tail -n 1)"
+"$SYN" compare --task lm --data data.tsv --test strange.tsv --tokenizer char --decoder linear --d-model 8 --max-len 8 --batch 60 \
+  --steps 2 --seeds 1 --vary lr=0.01,0.02 --tsv -o strange.lm >t 2>err
+is 'unknown tokens: lm' '0 0.200000' "$? $(cell t lr=0.01 nats unknown)"
+
+# -- outputs in lower case or composed: the references of all rows are brought to that form --
+printf 'a\tX\nb\te\314\201\n' >form.tsv
+form='--data form.tsv --test form.tsv --d-model 32 --heads 2 --max-len 4 --batch 40 --dropout 0 --seeds 1 --metric exact --tsv'
+"$SYN" compare $form --tokenizer char --steps 60 --encoder pos --decoder 'pos->res(mh_dot_att)' --vary lowercase-targets=on,off --vary nfc=on,off -o form >t 2>err
+is 'forms of targets by --vary' '100.000000 100.000000 100.000000 100.000000 ' "$(sed 1d t | cut -f 4 | tr '\n' ' ')"
+"$SYN" compare $form --vary lr=0.0001 --steps 1 --init form/row1-seed1.safetensors -o form2 >t 2>err
+is 'forms of targets by --init' 100.000000 "$(sed 1d t | cut -f 4)"
+
 # -- rows --
 "$SYN" compare $one --vary heads=1,2 --vary optimizer=adam,sgd -o vary --heads 2 >out 2>err
 is 'an option given twice' '2 syn: compare has --heads and varies it, too; one of them is wanted' "$? $(cat err)"
@@ -232,7 +252,7 @@ is 'an option of --preset may vary' '0 d-model=8;d-model=16;' "$? $(sed 1d t | c
 tab=$(printf '\t')
 "$SYN" compare $bare --heads 2 --vary "encoder=pos->
   norm;pos$tab->norm" -o lines --tsv >t 2>err
-is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 14' \
+is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 15' \
   "$? $(sed 1d t | cut -f 1 | tr '\n' ';') $(awk -F '\t' '{ print NF }' t | uniq | tr '\n' ' ' | sed 's/ $//')"
 "$SYN" compare $one --kinds V,R --page inside/page.html -o inside >out 2>err
 is 'the page in the folder of results' '0 1' "$? $(grep -c '<h1>' inside/page.html)"

@@ -941,7 +941,7 @@ static const char silent[] =
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
-    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_tokenizer_save syn_dtype_name"
+    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_text_next syn_tokenizer_save syn_dtype_name"
     " syn_file_free syn_file_count"
     " syn_file_entry syn_file_find syn_file_pair_count syn_file_pair syn_file_value"
     " syn_entry_floats syn_model_file ";

@@ -433,8 +433,8 @@ has 'cider of a line: said' 'syn: cider: of one line it is 0*' "$(cat notes)"
 score 'labels with a TAB' '100.00 100.00 100.00' 'pos\textra\nneg\n' 'pos\textra\nneg\n' --metric accuracy,f1,mcc
 score 'a label is not the first part of another' 50.00 'pos\nneg\n' 'pos\textra\nneg\n' --metric accuracy
 score 'an output with a TAB' 0.00 'a\tb\n' 'a\tb\n' --metric exact
-is 'an output with a TAB: said' \
-  'syn: 1 lines of h have a TAB: only references have alternatives, so it is a part of the output' "$(cat notes)"
+is 'an output with a TAB: said' 'syn: r: 1 of 1 targets have further columns, which are other accepted targets
+syn: 1 lines of h have a TAB: only references have alternatives, so it is a part of the output' "$(cat notes)"
 # options that no metric uses
 for option in '--tokenize zh' '--rouge-tokenize unicode' '--lowercase' '--alternatives |' '--sentences x' \
   '--positive 1'; do
@@ -444,7 +444,17 @@ done
 score 'options with effect' '100.00 100.00 100.00' '1\n' '1\n' --metric exact,f1,rougeLsum --lowercase \
   --positive 1 --alternatives '|' --sentences x --rouge-tokenize unicode
 is 'options with effect: nothing is said' '' "$(cat notes)"
-score 'labels with | and blanks' '50.00 33.33 50.00' 'a|b\nNew  York\n' 'a\nNew York\n' --metric accuracy,f1,mcc
+score 'labels with | and blanks' '0.00 0.00 0.00 50.00' 'a|b\nNew  York\n' 'a\nNew York\n' --metric accuracy,f1,mcc,exact
+is 'labels with blanks: said' 'syn: accuracy: 1 of 2 lines are wrong for their white space alone' "$(cat notes)"
+score 'a side in decomposed letters' '0.00' 'cafe\314\201\n' 'caf\303\251\n' --metric exact
+is 'a side in decomposed letters: said' 'syn: 25 % of the letters of h are decomposed, 0 % of those of r: --nfc composes them' \
+  "$(cat notes)"
+score '--nfc' '100.00 100.00 0.00 100.00' 'cafe\314\201\n' 'caf\303\251\n' --nfc --metric exact,chrf,wer,rougeLsum
+score 'both sides decomposed' '100.00' 'cafe\314\201\n' 'cafe\314\201\n' --metric exact
+is 'both sides decomposed: nothing to say' '' "$(cat notes)"
+score 'Latin-1' '0.00' 'caf\351\n' 'caf\303\251\n' --metric exact
+has 'Latin-1: said' 'syn: h: 1 bytes are no UTF-8 *Latin-1*' "$(cat notes)"
+refused 'an unknown tokenization' 2 'syn: score --tokenize wants 13a|none|zh|char, given: intl' score --tokenize intl --metric bleu h r
 
 # -- long lines: memory grows with the line, ties take no longer --
 awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", i * i % 7 < 3 ? "a" : "b"; print "" }' >long

@@ -572,6 +572,16 @@ static void test_normalize(void) {
   CHECK(syn_text_invalid(text_of("")) == 0, "an empty text");
 }
 
+/* Code point after code point, and what is no character. */
+static void test_next(void) {
+  static const uint32_t want[] = {'a', 0x20AC, 0x800000E2u, 0, 0};
+  syn_text none = {NULL, 0};
+  size_t at = 0, i;
+  for (i = 0; i < sizeof want / sizeof *want; i++)
+    CHECK(syn_text_next(text_of("a\xE2\x82\xAC\xE2"), &at) == want[i], "character %d", (int)i);
+  CHECK(at == 5 && !syn_text_next(none, &at) && !syn_text_next(text_of("a"), NULL), "the end");
+}
+
 /* Each character between two words: it separates them where Python's str.isspace is true. */
 static void test_white(void) {
   static const uint32_t white[] = {9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xA0, 0x1680,
@@ -1357,6 +1367,7 @@ int main(void) {
   test_utf8();
   test_lower();
   test_normalize();
+  test_next();
   test_all_characters();
   test_white();
   test_marks();

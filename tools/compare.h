@@ -371,8 +371,9 @@ static void check_folder(const arguments *a, const char *folder) {
 }
 
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
-   Returns its task. init: the model of its first run, or "". */
-static task row_check(const row_of *r, const char *init, const char *folder) {
+   Returns its task. init: the model of its first run, or "". *form: also the form of its outputs, see
+   model_form. */
+static task row_check(const row_of *r, const char *init, const char *folder, int *form) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -386,9 +387,13 @@ static task row_check(const row_of *r, const char *init, const char *folder) {
   of = task_of(n.config.task);
   n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
   n.config.classes = 2;
+  *form |= tokenizer_flags(&a, SEQ2SEQ, 1);
   if (*init) {
-    const task from = init_task(&c, init);
-    if (!opt_given(&a, "task")) of = from;
+    syn_model *m = syn_model_load(&c, init);
+    check_file(&c, init);
+    *form |= model_form(m);
+    if (!opt_given(&a, "task")) of = task_of(syn_model_config(m)->task);
+    syn_model_free(m);
   } else if (syn_plan_of(&c, &n.config, NULL, NULL, &plan)) {
     fail(WRONG_USE, "compare, row %s: %s", r->name, c.message);
   }
@@ -410,7 +415,7 @@ static task row_check(const row_of *r, const char *init, const char *folder) {
      .jsonl         its log; .time: the seconds it took; .err: its messages
      .out .tags     the outputs of the test, a line each; tag: also tag by tag
      .loss          of each sentence (lm: window) of the test: nats, labels, characters
-     .tsv           parameters, updates, seconds, updates a second */
+     .tsv           parameters, updates, seconds, updates a second, share of unknown tokens */
 static const char *const run_files[] = {"part", "safetensors", "checkpoint", "jsonl", "time",
                                         "err",  "out",         "tags",       "loss",  "tsv"};
 enum { F_PART, F_MODEL, F_CHECKPOINT, F_LOG, F_TIME, F_ERRORS, F_OUT, F_TAGS, F_LOSS, F_RESULT,
@@ -427,6 +432,7 @@ typedef struct one_run {
   int phase;  /* that its process is in: PHASE_... */
   long process;
   double parameters, updates, seconds, rate;
+  double unknown; /* share of the tokens of the test */
 } one_run;
 
 typedef struct comparison {
@@ -718,24 +724,26 @@ static void test_result(const evaluation *e, const one_run *r) {
   rate = time > 0.0 ? updates / time : 0.0;
   if (n > 1 && p[n - 1].seconds > p[0].seconds)
     rate = (p[n - 1].step - p[0].step) / (p[n - 1].seconds - p[0].seconds);
-  put_format(&out, "parameters\t%lu\nupdates\t%.0f\nseconds\t%.3f\nrate\t%.4f\n",
-             (unsigned long)parameters_of(e->m), updates, time, rate);
+  put_format(&out, "parameters\t%lu\nupdates\t%.0f\nseconds\t%.3f\nrate\t%.4f\nunknown\t%.6f\n",
+             (unsigned long)parameters_of(e->m), updates, time, rate, e->unknown);
   write_file(r->path[F_RESULT], out.at, out.size);
   free(out.at);
   free(text.at);
   free(p);
 }
 
-/* Measures a trained model; writes only what is not there yet. */
+/* Measures a trained model; writes only what is not there yet. The loss of lm also counts the unknown
+   tokens of the result. */
 static int run_test(const comparison *k, const one_run *r) {
   word_list l = {NULL, 0};
   arguments a = test_arguments(k, r, &l);
+  int whole = !file_exists(r->path[F_RESULT]);
   evaluation e;
   eval_open(&e, &a);
   eval_read(&e);
   if (k->outputs && !file_exists(r->path[F_OUT])) test_outputs(&e, r);
-  if (k->losses && !file_exists(r->path[F_LOSS])) test_losses(&e, r);
-  if (!file_exists(r->path[F_RESULT])) test_result(&e, r);
+  if (k->losses && (whole || !file_exists(r->path[F_LOSS]))) test_losses(&e, r);
+  if (whole) test_result(&e, r);
   eval_close(&e);
   arguments_free(&a);
   words_free(&l);
@@ -1018,8 +1026,8 @@ static void run_paths(const comparison *k, one_run *r, size_t row) {
 
 /* Reads the results of a finished run. Its checkpoint is needed no more. */
 static void run_read(one_run *r) {
-  static const char *const keys[] = {"parameters\t", "updates\t", "seconds\t", "rate\t"};
-  double *const to[] = {&r->parameters, &r->updates, &r->seconds, &r->rate};
+  static const char *const keys[] = {"parameters\t", "updates\t", "seconds\t", "rate\t", "unknown\t"};
+  double *const to[] = {&r->parameters, &r->updates, &r->seconds, &r->rate, &r->unknown};
   buffer text = read_file(r->path[F_RESULT]);
   size_t i;
   put_byte(&text, 0);
@@ -1083,12 +1091,15 @@ static double run_value(const comparison *k, const one_run *r, const char *metri
 static void run_show(const comparison *k, const one_run *r) {
   double done = 0.0, all = (double)(k->rows * k->seeds), each;
   const char *name = k->metrics.at[0];
+  char share[32];
   size_t i;
   for (i = 0; i < k->rows * k->seeds; i++) done += k->run[i].done || k->run[i].failed;
   each = (seconds() - k->begin) / (done - (double)k->ready);
   fprintf(stderr, "%s, seed %llu: %s %.*f, %.2f minutes; %.0f of %.0f runs", r->row->name,
           (unsigned long long)r->seed, name, is_loss_metric(text_of(name)) ? 4 : 2,
           run_value(k, r, name), r->seconds / 60.0, done, all);
+  if (r->unknown > 0.0)
+    fprintf(stderr, ", %s of the tokens are unknown", percent(share, r->unknown, 1.0));
   if (done < all) fprintf(stderr, ", about %.1f minutes left", (all - done) * each / 60.0);
   fputc('\n', stderr);
 }
@@ -1471,7 +1482,7 @@ static const char *verdict(const result *r, const char *name) {
 
 /* The mean of a number over the finished runs of a row. */
 typedef struct row_costs {
-  double parameters, updates, rate, minutes;
+  double parameters, updates, rate, minutes, unknown;
 } row_costs;
 static row_costs costs_of(const comparison *k, size_t row) {
   row_costs c;
@@ -1485,14 +1496,20 @@ static row_costs costs_of(const comparison *k, size_t row) {
     c.updates += r->updates;
     c.rate += r->rate;
     c.minutes += r->seconds / 60.0;
+    c.unknown += r->unknown;
     n += 1.0;
   }
-  if (n > 0.0) c.parameters /= n, c.updates /= n, c.rate /= n, c.minutes /= n;
+  if (n <= 0.0) return c;
+  c.parameters /= n;
+  c.updates /= n;
+  c.rate /= n;
+  c.minutes /= n;
+  c.unknown /= n;
   return c;
 }
 
 /* The cells of a table for people, row 0 with the titles; empty: no value. */
-#define COLUMNS 11
+#define COLUMNS 12
 typedef char cells[COLUMNS][48];
 
 static void cells_of(const comparison *k, size_t row, const char *name, const result *r,
@@ -1509,13 +1526,14 @@ static void cells_of(const comparison *k, size_t row, const char *name, const re
     snprintf(out[5], 48, "%+.*f to %+.*f", digits, r->low, digits, r->high);
     snprintf(out[6], 48, "%.3f%s%s", r->p, *verdict(r, name) ? " " : "", verdict(r, name));
   }
-  snprintf(out[7], 48, "%.0f", c.parameters);
-  snprintf(out[8], 48, "%.0f", c.updates);
-  snprintf(out[9], 48, "%.2f", c.rate);
-  snprintf(out[10], 48, "%.2f", c.minutes);
+  snprintf(out[7], 48, "%.2f %%", 100.0 * c.unknown);
+  snprintf(out[8], 48, "%.0f", c.parameters);
+  snprintf(out[9], 48, "%.0f", c.updates);
+  snprintf(out[10], 48, "%.2f", c.rate);
+  snprintf(out[11], 48, "%.2f", c.minutes);
 }
 
-static const char *const titles[COLUMNS] = {"", "seeds", "", "deviation", "difference", "95 %", "p",
+static const char *const titles[COLUMNS] = {"", "seeds", "", "deviation", "difference", "95 %", "p", "unknown",
                                             "parameters", "updates", "updates/s", "minutes"};
 
 /* One table; of the first column the name of the row stands for the cell. */
@@ -1563,8 +1581,9 @@ static void put_tsv(buffer *b, const comparison *k, const char *name, const resu
     else put_format(b, "\t\t\t\t");
     put_format(b, "%s\t", verdict(r, name));
     if (r->n)
-      put_format(b, "%.0f\t%.0f\t%.3f\t%.3f\n", c.parameters, c.updates, c.rate, c.minutes);
-    else put_format(b, "\t\t\t\n");
+      put_format(b, "%.0f\t%.0f\t%.3f\t%.3f\t%.6f\n", c.parameters, c.updates, c.rate, c.minutes,
+                 c.unknown);
+    else put_format(b, "\t\t\t\t\n");
   }
 }
 
@@ -1598,6 +1617,7 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_json_number(b, "updates", r->n ? c.updates : none, 0);
     put_json_number(b, "updates_per_s", r->n ? c.rate : none, 3);
     put_json_number(b, "minutes", r->n ? c.minutes : none, 3);
+    put_json_number(b, "unknown", r->n ? c.unknown : none, 6);
     put_format(b, "}\n");
   }
 }
@@ -1699,7 +1719,7 @@ static void print_tables(const comparison *k) {
   if (opt_flag(k->a, "tsv")) format = "tsv";
   if (strcmp(format, "tsv") == 0)
     put_format(&out, "row\tmetric\tseeds\tmean\tdeviation\tdifference\tlow\thigh\tp\tverdict\t"
-               "parameters\tupdates\tupdates_per_s\tminutes\n");
+               "parameters\tupdates\tupdates_per_s\tminutes\tunknown\n");
   for (i = 0; i < k->metrics.count; i++) {
     const char *name = k->metrics.at[i];
     result *r = results_of(k, name);
@@ -1741,7 +1761,7 @@ static void compare_rows(comparison *k) {
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
     char *init = init_path(a, i, opt_big(a, "seed"));
-    task of = row_check(&k->row[i], init, opt_text(a, "folder"));
+    task of = row_check(&k->row[i], init, opt_text(a, "folder"), &k->options.form);
     free(init);
     if (i && of != k->of)
       fail(WRONG_USE, "compare: the rows %s and %s are of different tasks, which no metric "
@@ -1752,21 +1772,11 @@ static void compare_rows(comparison *k) {
   free(axes);
 }
 
-/* Whether the targets of any row are in lower case. */
-static int lowers_targets(const arguments *a) {
-  static const char name[] = "lowercase-targets=";
-  const char *vary;
-  int i, lower = opt_flag(a, "lowercase-targets");
-  for (i = 0; (vary = opt_each(a, "vary", i)) != NULL; i++)
-    lower = lower || strncmp(vary, name, sizeof name - 1) == 0;
-  return lower;
-}
-
 /* Checks the metrics, and the options of the test. */
 static void compare_metrics(comparison *k) {
   static const char *const names[] = {"test", "test-src", "test-tgt"};
   const char *list = opt_text(k->a, "metric");
-  int file = *opt_text(k->a, "test") != 0;
+  int file = *opt_text(k->a, "test") != 0, form = k->options.form; /* that of any row */
   syn_text rest, name;
   size_t i, n;
   if (!*list) list = k->of == SEQ2SEQ ? "bleu" : k->of == LM ? "nats" : "accuracy";
@@ -1780,12 +1790,13 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
-  k->options.lowercase = lowers_targets(k->a); /* in all rows, or they are not comparable */
+  k->options.form = form;
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;
+  if (k->of == CLASSIFY) k->options.line = split_whole;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
   if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names,
-                                    QUIET | (opt_flag(k->a, "nfc") ? COMPOSE : 0)))
+                                    QUIET | (k->options.form & COMPOSE)))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)

@@ -149,7 +149,7 @@ static void say_invalid(const text_scan *s, const char *path, size_t bytes) {
   fprintf(stderr, "syn: %s: %lu bytes are no UTF-8 (%s); %s\n", path, (unsigned long)s->invalid,
           percent(share, (double)s->invalid, (double)bytes),
           !latin ? "convert from its encoding with iconv -f NAME -t utf-8"
-          : s->marks ? "looks like Windows-1252: convert with iconv -f windows-1252 -t utf-8"
+          : s->upper ? "looks like Windows-1252: convert with iconv -f windows-1252 -t utf-8"
                      : "looks like Latin-1: convert with iconv -f latin1 -t utf-8");
 }
 
@@ -187,46 +187,32 @@ static void say_unknown(const encoder *e, const char *path, const char *side, co
 }
 
 /* How data are read. */
-enum { COMPOSE = 1, QUIET = 2 }; /* by --nfc; without a word, because it was or will be said */
+enum { COMPOSE = SYN_NFC, QUIET = 256 }; /* QUIET: without a word, because it was or will be said */
 
-/* Composes a text. Returns how many characters fewer it has. */
-static size_t compose(buffer *text) {
-  syn_text given = buffer_text(text);
-  size_t size = syn_text_normalize(given, SYN_NFC, NULL, 0);
-  double before = count_characters(given), after;
+/* Adds the counts of a text and returns it composed; the caller frees it. */
+static buffer scan_composed(text_scan *s, syn_text text) {
+  double before = count_characters(text), after;
   buffer b = {NULL, 0, 0};
-  buffer_reserve(&b, size + 1);
-  b.size = syn_text_normalize(given, SYN_NFC, b.at, size + 1);
+  put_normalized(&b, text, SYN_NFC);
   after = count_characters(buffer_text(&b));
-  free(text->at);
-  *text = b;
-  return after < before ? (size_t)(before - after) : 0;
-}
-
-/* Adds a text to the scan. Accents that have no composed form count as letters that are composed. */
-static void scan_composable(text_scan *s, syn_text text) {
-  size_t apart = s->apart;
-  buffer other = {NULL, 0, 0};
   scan_text(s, text);
-  if (s->apart == apart) return;
-  put(&other, text.at, text.size);
-  s->apart = apart + compose(&other);
-  free(other.at);
+  if (after < before) s->apart += (size_t)(before - after);
+  return b;
 }
 
 /* Reads a text for training or eval, and says what is unusual in it. */
 static buffer read_data(const char *path, int how) {
-  buffer text = read_text(path);
+  buffer text = read_text(path), composed;
   size_t line = 1, i;
   text_scan s;
   memset(&s, 0, sizeof s);
   for (i = 0; i < text.size && text.at[i]; i++) line += text.at[i] == '\n';
   if (i < text.size)
     fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
-  if (!(how & QUIET)) scan_composable(&s, buffer_text(&text));
-  if (how & COMPOSE) compose(&text);
-  say_scan(&s, path, text.size, how & COMPOSE);
-  return text;
+  composed = scan_composed(&s, buffer_text(&text));
+  if (!(how & QUIET)) say_scan(&s, path, text.size, how & COMPOSE);
+  free(how & COMPOSE ? text.at : composed.at);
+  return how & COMPOSE ? composed : text;
 }
 
 /* -- lines -- */
@@ -265,6 +251,33 @@ static syn_text first_alternative(const pairs *p, size_t i) {
   return piece;
 }
 
+/* How many TABs a text has, which separate its columns. */
+static size_t count_tabs(syn_text t) {
+  size_t i, n = 0;
+  for (i = 0; i < t.size; i++) n += t.at[i] == '\t';
+  return n;
+}
+
+/* Says how many targets have further columns, for a TAB may be there by mistake. */
+static void say_alternatives(const syn_text *target, size_t count, const char *path) {
+  size_t i, several = 0;
+  for (i = 0; i < count; i++) several += count_tabs(target[i]) > 0;
+  if (several)
+    fprintf(stderr, "syn: %s: %lu of %lu targets have further columns, which are other accepted "
+            "targets\n", path, (unsigned long)several, (unsigned long)count);
+}
+
+/* classify: says where a few texts only have several columns. */
+static void say_columns(const pairs *p) {
+  size_t i, first = p->count ? count_tabs(p->side[0][0]) : 0, other = 0, line = 0;
+  for (i = p->count; i-- > 0;)
+    if (count_tabs(p->side[0][i]) != first) other++, line = i + 1;
+  if (other)
+    fprintf(stderr, "syn: %s: %lu of %lu lines have not as many columns as the first one; the first "
+            "of them is line %lu\n", p->names[0], (unsigned long)other, (unsigned long)p->count,
+            (unsigned long)line);
+}
+
 /* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white
    space is empty. */
 static void pairs_check(pairs *p, int how) {
@@ -280,10 +293,13 @@ static void pairs_check(pairs *p, int how) {
       blanks += k && p->of == CLASSIFY &&
                 (p->side[1][i].at[0] == ' ' || p->side[1][i].at[p->side[1][i].size - 1] == ' ');
     }
-  if (blanks && !(how & QUIET))
+  if (how & QUIET) return;
+  if (p->alternatives) say_alternatives(p->side[1], p->count, p->names[1]);
+  if (p->of == CLASSIFY) say_columns(p);
+  if (blanks)
     fprintf(stderr, "syn: %s: %lu labels begin or end in a blank, which makes them other labels\n",
             p->names[1], (unsigned long)blanks);
-  if (none[0] + none[1] && !(how & QUIET))
+  if (none[0] + none[1])
     fprintf(stderr, "syn: %s: of %lu pairs %lu have no source, %lu no target or an empty first "
             "one\n", p->names[0], (unsigned long)p->count, (unsigned long)none[0], (unsigned long)none[1]);
 }

@@ -12,9 +12,9 @@
    predicted. The true label is the alternative that equals the prediction, else the first. */
 enum { GIVEN, TRUTH, GIVEN_POSITIVE, TRUTH_POSITIVE, NOT_BINARY, GIVEN_NOTHING };
 
-/* The label of line i: one text, whatever white space is between its words. */
+/* The labels of line i. */
 static void class_labels(const corpus *c, size_t i, units out[2]) {
-  example e = example_make(c, i, split_words);
+  example e = example_make(c, i, split_whole);
   units none, *truth = &e.refs[0];
   size_t r;
   for (r = e.ref_count; r-- > 0;)
@@ -361,6 +361,13 @@ static void note_bleu(const char *name, const double *k, const double *sum, cons
             blanks && has_high_characters(c)
                 ? ": --tokenize zh or char splits texts that have no blanks" : "");
 }
+/* Labels of other programs may end in blanks. */
+static void note_exact(const char *name, const double *k, const double *sum, const corpus *c) {
+  UNUSED(k);
+  if (sum[1] > sum[0])
+    fprintf(stderr, "syn: %s: %.0f of %lu lines are wrong for their white space alone\n", name,
+            sum[1] - sum[0], (unsigned long)c->n);
+}
 static void note_edits(const char *name, const double *k, const double *sum, const corpus *c) {
   UNUSED(k);
   UNUSED(c);
@@ -444,8 +451,8 @@ static const metric_row metric_rows[] = {
     {"ter", 0, ter_line, NULL, edits_of, NULL, note_edits},
     {"wer", 0, wer_line, NULL, edits_of, NULL, note_edits},
     {"per", 0, wer_line, NULL, edits_of, NULL, note_edits},
-    {"exact", 0, exact_line, NULL, mean_of, NULL, NULL},
-    {"accuracy", 0, exact_line, NULL, mean_of, NULL, NULL},
+    {"exact", 0, exact_line, NULL, mean_of, NULL, note_exact},
+    {"accuracy", 1, exact_line, NULL, mean_of, NULL, note_exact},
     {"rouge1", 1, rouge_line, NULL, mean_of, NULL, note_rouge},
     {"rouge2", 2, rouge_line, NULL, mean_of, NULL, note_rouge},
     {"rougeL", 0, rouge_line, NULL, mean_of, NULL, note_rouge},
@@ -466,7 +473,7 @@ static const metric_row metric_rows[] = {
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
-  "right, whatever white space is between their words; cider: CIDEr-D; " \
+  "right, whatever white space is between their words, of accuracy in every byte; cider: CIDEr-D; " \
   "meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
@@ -544,6 +551,7 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", \
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
+  {"nfc", 0, FLAG, "off", "", "composes letters and their marks (Unicode's NFC) before it compares"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", \
@@ -571,8 +579,9 @@ static metric_options metric_options_of(const arguments *a) {
   do i++;
   while (next_piece(&rest, "|", &name) && !text_is(name, opt_text(a, "tokenize")));
   m.words = words[i];
+  m.line = split_words;
   m.letters = strcmp(opt_text(a, "rouge-tokenize"), "unicode") ? split_rouge : split_letters;
-  m.lowercase = opt_flag(a, "lowercase");
+  m.form = (opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0) | (opt_flag(a, "nfc") ? SYN_NFC : 0);
   m.alternatives = opt_text(a, "alternatives");
   m.sentences = opt_text(a, "sentences");
   m.positive = *opt_text(a, "positive") ? opt_text(a, "positive") : NULL;
@@ -585,6 +594,8 @@ static void say_idle_options(const arguments *a, const char *list) {
       {"tokenize", "bleu|cider|meteor-es"},
       {"rouge-tokenize", "rouge1|rouge2|rougeL|rougeLsum"},
       {"lowercase", "bleu|chrf|chrf++|wer|per|exact|accuracy|cider|f1|mcc"},
+      {"nfc", "bleu|chrf|chrf++|ter|wer|per|exact|accuracy|rouge1|rouge2|rougeL|rougeLsum|cider|"
+              "meteor-es|f1|mcc"},
       {"alternatives", "bleu|chrf|chrf++|ter|wer|per|exact|rouge1|rouge2|rougeL|rougeLsum|cider|"
                        "meteor-es|ppl|nats|nats_char"},
       {"sentences", "rougeLsum"},
@@ -601,19 +612,43 @@ static void say_idle_options(const arguments *a, const char *list) {
   }
 }
 
-/* Says how many outputs have a TAB, where a metric of the list takes it for a separator in the
-   references. */
-static void say_output_tabs(const lines *hyp, syn_text list, const char *path) {
+/* Says how many references have alternatives, and how many outputs have a TAB, which is none of
+   theirs, where a metric of the list has alternatives. */
+static void say_tabs(const lines *hyp, const lines *ref, syn_text list, const char *const path[2]) {
   size_t i, count = 0;
   int labels = 1;
   syn_text name;
   while (next_piece(&list, ",", &name))
     labels = labels && in_choices(LABEL_METRICS "|pearson|spearman", metric_find(name)->name);
-  for (i = 0; i < hyp->count && !labels; i++)
-    count += hyp->at[i].size && memchr(hyp->at[i].at, '\t', hyp->at[i].size);
+  if (labels) return;
+  say_alternatives(ref->at, ref->count, path[1]);
+  for (i = 0; i < hyp->count; i++) count += count_tabs(hyp->at[i]) > 0;
   if (count)
     fprintf(stderr, "syn: %lu lines of %s have a TAB: only references have alternatives, so it is "
-            "a part of the output\n", (unsigned long)count, path);
+            "a part of the output\n", (unsigned long)count, path[0]);
+}
+
+/* Says where one side has far more decomposed letters than the other: they look equal and differ. */
+static void say_forms(const char *const path[2], const text_scan s[2]) {
+  char share[2][32];
+  double part[2], all[2];
+  int k;
+  for (k = 0; k < 2; k++) {
+    all[k] = (double)s[k].letters;
+    part[k] = (double)s[k].apart;
+    percent(share[k], part[k] < all[k] ? part[k] : all[k], all[k]);
+  }
+  if (2.0 * part[0] * all[1] < part[1] * all[0] || 2.0 * part[1] * all[0] < part[0] * all[1])
+    fprintf(stderr, "syn: %s of the letters of %s are decomposed, %s of those of %s: --nfc composes "
+            "them\n", share[0], path[0], share[1], path[1]);
+}
+
+/* Reads a side for score and says what is unusual in it. */
+static lines score_read(const char *path, text_scan *s) {
+  buffer text = read_text(path);
+  free(scan_composed(s, buffer_text(&text)).at);
+  say_scan(s, path, text.size, 1);
+  return lines_of(text);
 }
 
 /* Checks the names of the metrics before it opens a file; reads both files before it prints. */
@@ -621,14 +656,17 @@ static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
   lines hyp, ref;
+  text_scan s[2];
+  memset(s, 0, sizeof s);
   while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
   say_idle_options(a, list.at);
-  hyp = read_lines(a->words[0]);
-  ref = read_lines(a->words[1]);
+  hyp = score_read(a->words[0], &s[0]);
+  ref = score_read(a->words[1], &s[1]);
+  if (!(m.form & SYN_NFC)) say_forms(a->words, s);
   if (hyp.count != ref.count)
     fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", a->words[0],
          (unsigned long)hyp.count, a->words[1], (unsigned long)ref.count);
-  say_output_tabs(&hyp, list, a->words[0]);
+  say_tabs(&hyp, &ref, list, a->words);
   while (next_piece(&list, ",", &name)) {
     const char *known = metric_find(name)->name;
     double value = metric(known, hyp.at, ref.at, hyp.count, &m);

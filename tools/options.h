@@ -199,7 +199,8 @@ MAYBE_UNUSED static void check_written(const arguments *a, const char *written, 
     const option *o = a->given[i].of;
     const char *other = a->given[i].value;
     if (o->kind < READS || !*path || !*other || strcmp(o->name, written) == 0) continue;
-    if (o->kind == READS && strcmp(other, "-") == 0 ? is_stream(0, path) : same_file(path, other))
+    if (o->kind == READS && strcmp(other, "-") == 0 ? strcmp(path, "-") && is_stream(0, path)
+                                                    : same_file(path, other))
       fail(WRONG_USE, "%s --%s and --%s name the same file: %s%s%s", a->command->name, written,
            o->name, path, strcmp(path, other) ? ", " : "", strcmp(path, other) ? other : "");
   }

@@ -29,7 +29,8 @@ typedef void (*splitter)(units *u, syn_text line);
 typedef struct metric_options {
   splitter words;           /* of bleu, cider and meteor-es: --tokenize */
   splitter letters;         /* of rouge: --rouge-tokenize */
-  int lowercase;            /* compares in lower case; ter, rouge and meteor-es always do */
+  splitter line;            /* of exact: split_words; of classes split_whole */
+  int form; /* SYN_LOWERCASE: compares in lower case; ter, rouge, meteor-es always do; SYN_NFC */
   const char *alternatives; /* see next_alternative */
   const char *positive;     /* f1: the positive class; null: see metric_f1 */
   const char *sentences;    /* rougeLsum: the mark between sentences of a line; "": no mark */
@@ -65,14 +66,14 @@ typedef struct example {
   size_t ref_count;
 } example;
 
-/* Lower-cases and splits a line. Lower case comes first, as in sacrebleu: &QUOT; becomes &quot;,
+/* Brings a line to the form wanted and splits it. Lower case comes first, as in sacrebleu: &QUOT; becomes &quot;,
    which 13a replaces. */
 static units prepare(splitter split, syn_text line, const metric_options *o) {
   buffer low = {NULL, 0, 0};
   units u;
   memset(&u, 0, sizeof u);
   buffer_reserve(&u.text, line.size);
-  if (o->lowercase) put_lower(&low, line), line = buffer_text(&low);
+  if (o->form) put_normalized(&low, line, o->form), line = buffer_text(&low);
   split(&u, line);
   free(low.at);
   return u;
@@ -99,7 +100,7 @@ static example example_make(const corpus *c, size_t i, splitter split) {
 static example example_lower(const corpus *c, size_t i, splitter split) {
   metric_options low = *c->options;
   corpus lowered = *c;
-  low.lowercase = 1;
+  low.form |= SYN_LOWERCASE;
   lowered.options = &low;
   return example_make(&lowered, i, split);
 }
@@ -438,14 +439,24 @@ static double chrf_of(const double *k, double n, int unused) {
 
 /* -- exact, accuracy, wer -- */
 
-/* The share of lines whose output equals an alternative, up to the amount of white space. */
-static void exact_line(const corpus *c, size_t i, int unused, double *k) {
-  example e = example_make(c, i, split_words);
-  size_t r;
-  UNUSED(unused);
-  for (r = 0; r < e.ref_count; r++)
-    if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) k[0] = 1.0;
-  example_free(&e);
+/* A class is one text, with all of its white space. */
+static void split_whole(units *u, syn_text line) {
+  if (line.size) unit_put(u, line.at, line.size);
+}
+
+/* The share of lines whose output equals an alternative, whatever white space is between words; of
+   accuracy in every byte. The second count also has those that differ in white space. */
+static void exact_line(const corpus *c, size_t i, int whole, double *k) {
+  splitter split[2];
+  size_t r, n;
+  split[0] = whole ? split_whole : c->options->line;
+  split[1] = split_words;
+  for (n = 0; n < 2; n++) {
+    example e = example_make(c, i, split[n]);
+    for (r = 0; r < e.ref_count; r++)
+      if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) k[n] = 1.0;
+    example_free(&e);
+  }
 }
 static double mean_of(const double *k, double n, int unused) {
   UNUSED(unused);
@@ -805,7 +816,7 @@ static summary summary_make(syn_text t, const metric_options *o) {
     if (i < t.size && !marked) continue;
     sentence.at = t.at + begin;
     sentence.size = i - begin;
-    put_lower(&low, sentence);
+    put_normalized(&low, sentence, o->form | SYN_LOWERCASE);
     o->letters(&s.words, buffer_text(&low));
     free(low.at);
     s.end[s.count++] = s.words.count;

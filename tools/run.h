@@ -20,11 +20,13 @@ typedef struct job {
   buffer out;
 } job;
 
-/* Whether the tokenizers of a model compose texts. */
-static int tokenizers_compose(const syn_model *m) {
-  int k, flags = 0;
-  for (k = 0; k < 2; k++) flags |= syn_tokenizer_flags(syn_model_tokenizer(m, k));
-  return (flags & SYN_NFC) != 0;
+/* The form of what a model writes, to which its references are brought: SYN_NFC where a tokenizer
+   composes, SYN_LOWERCASE where its targets are in lower case. */
+static int model_form(const syn_model *m) {
+  int target = syn_tokenizer_flags(syn_model_tokenizer(m, SYN_TGT));
+  int both = target | syn_tokenizer_flags(syn_model_tokenizer(m, SYN_SRC));
+  int lower = strcmp(syn_model_config(m)->task, "seq2seq") == 0 ? SYN_LOWERCASE : 0;
+  return (both & SYN_NFC) | (target & lower);
 }
 
 typedef struct runner {
@@ -419,7 +421,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
   syn_text text;
   size_t n = 0, i;
   while (n < most && !r->stopped && read_line(in, &text)) {
-    scan_composable(&r->scan, text);
+    free(scan_composed(&r->scan, text).at);
     r->bytes += text.size;
     r->stopped = !job_fill(r, &jobs[n], line + n + 1, text);
     n += !r->stopped;
@@ -434,7 +436,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
 /* Says what was unusual in the lines, after the last one. */
 static void run_say(const runner *r, const char *path) {
   say_long_lines(r);
-  say_scan(&r->scan, path, r->bytes, tokenizers_compose(r->m));
+  say_scan(&r->scan, path, r->bytes, model_form(r->m) & SYN_NFC);
   say_unknown(&r->e, path, "", UNKNOWN_TO_MODEL);
 }
 
@@ -520,7 +522,6 @@ typedef struct evaluation {
   syn_text *hyp;            /* [p.count] outputs; null until a metric needs them */
   syn_text *tags[2];        /* tag: [n_tags] outputs and references, tag by tag */
   size_t n_tags;
-  char *blanks; /* classify: what `tags` of labels with odd blanks point into */
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
@@ -712,48 +713,12 @@ static void eval_tags(evaluation *e) {
   free(ids.ids);
 }
 
-/* A label that metrics would read without some of its blanks is written to `out` with its blanks as
-   codes, for it is another class; the others stay. Returns the end of what is written. */
-static char *eval_label(syn_text label, syn_text *shown, char *out) {
-  char *begin = out;
-  int odd = 0, after_blank = 1;
-  size_t i, size;
-  for (i = 0; i < label.size; i += size) {
-    uint32_t code;
-    size = decode(label, i, &code);
-    odd |= syn__is_space(code) && (after_blank || code != ' ' || i + size == label.size);
-    after_blank = syn__is_space(code);
-    if (after_blank) out += sprintf(out, "\\u%04lx", (unsigned long)code);
-    else memcpy(out, label.at + i, size), out += size;
-  }
-  *shown = label;
-  if (!odd) return begin;
-  shown->at = begin;
-  shown->size = (size_t)(out - begin);
-  return out;
-}
-
-/* The classes line by line, those that differ in blanks only as different texts. */
-static void eval_classes(evaluation *e) {
-  size_t i, room = 1;
-  char *out;
-  int k;
-  e->n_tags = e->p.count;
-  for (i = 0; i < e->n_tags; i++) room += 6 * (e->hyp[i].size + e->p.side[1][i].size);
-  out = e->blanks = (char *)take(room, 1);
-  for (k = 0; k < 2; k++) {
-    e->tags[k] = (syn_text *)take(e->n_tags, sizeof(syn_text));
-    for (i = 0; i < e->n_tags; i++)
-      out = eval_label(k ? e->p.side[1][i] : e->hyp[i], &e->tags[k][i], out);
-  }
-}
-
 static void eval_output(evaluation *e, const char *name) {
-  int of_tags = e->of >= CLASSIFY && in_choices("accuracy|f1|mcc", name);
+  int of_tags = e->of == TAG && in_choices("accuracy|f1|mcc", name);
   const syn_text *hyp, *ref;
   size_t n;
   if (!e->hyp) eval_decode(e);
-  if (of_tags && !e->tags[0]) e->of == TAG ? eval_tags(e) : eval_classes(e);
+  if (of_tags && !e->tags[0]) eval_tags(e);
   n = of_tags ? e->n_tags : e->p.count;
   hyp = of_tags ? e->tags[0] : e->hyp;
   ref = of_tags ? e->tags[1] : e->p.side[1];
@@ -804,11 +769,11 @@ static void eval_open(evaluation *e, const arguments *a) {
   check_file(&e->c, opt_text(a, "model"));
   e->of = task_of(syn_model_config(e->m)->task);
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
+  if (e->of == CLASSIFY) e->options.line = split_whole;
   if (!syn_model_tokenizer(e->m, SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
-  e->how = tokenizers_compose(e->m) ? COMPOSE : 0; /* so that outputs can equal the references */
-  if (e->of == SEQ2SEQ && syn_tokenizer_flags(syn_model_tokenizer(e->m, SYN_TGT)) & SYN_LOWERCASE)
-    e->options.lowercase = 1; /* likewise */
+  e->how = model_form(e->m) & COMPOSE; /* so that outputs can equal the references */
+  e->options.form |= model_form(e->m);
 }
 
 /* Reads the data, but not those of lm, which eval_loss reads. */
@@ -831,7 +796,6 @@ static void eval_close(evaluation *e) {
   free(e->hyp);
   free(e->tags[0]);
   free(e->tags[1]);
-  free(e->blanks);
   pairs_free(&e->p);
   syn_model_free(e->m);
 }
@@ -847,7 +811,7 @@ static int run_eval(const arguments *a) {
            (int)name.size, name.at);
   say_idle_options(a, list.at);
   eval_read(&e);
-  if (e.options.lowercase && !opt_flag(a, "lowercase"))
+  if (e.options.form & SYN_LOWERCASE && !opt_flag(a, "lowercase"))
     fprintf(stderr, "syn: %s writes lower case: the references are compared in lower case\n",
             opt_text(a, "model"));
   while (next_piece(&list, ",", &name)) eval_metric(&e, name);

@@ -246,19 +246,9 @@ MAYBE_UNUSED static void lines_free(lines *l) {
 /* Decodes the UTF-8 character at t.at[i] and returns its size in bytes. A byte that begins no valid
    character counts as one character, with a code above all of Unicode. */
 MAYBE_UNUSED static size_t decode(syn_text t, size_t i, uint32_t *code) {
-  static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-  uint32_t first = (unsigned char)t.at[i], c;
-  size_t size = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4, k;
-  *code = size == 1 ? first : 0x110000u + first;
-  if (size < 2 || first > 0xF4 || size > t.size - i) return 1;
-  c = first & (0xFFu >> (size + 1));
-  for (k = 1; k < size; k++) {
-    if (((unsigned char)t.at[i + k] & 0xC0) != 0x80) return 1;
-    c = c << 6 | ((unsigned char)t.at[i + k] & 0x3F);
-  }
-  if (c < lowest[size] || c > 0x10FFFF) return 1;
-  *code = c;
-  return size;
+  size_t end = i;
+  *code = syn_text_next(t, &end);
+  return end - i;
 }
 
 /* A text without characters but white space. */
@@ -275,44 +265,41 @@ MAYBE_UNUSED static int is_blank(syn_text t) {
 /* What a text has beside well-formed characters. */
 typedef struct text_scan {
   size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
-  size_t alone, marks;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
+  size_t alone, upper;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
   size_t zeros, returns; /* bytes 0; CR inside of lines */
-  size_t letters, apart; /* apart: what may follow a letter and be one with it */
+  size_t letters, apart; /* apart: marks that Unicode's NFC makes one with their letter */
 } text_scan;
 
-MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
-  unsigned char c = (unsigned char)t.at[i];
-  s->invalid++;
-  s->marks += c < 0xA0;
-  s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
-              (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
-}
-
 /* Accents, parts of Hangul syllables, the marks of voiced kana. */
-MAYBE_UNUSED static int may_compose(uint32_t c) {
+MAYBE_UNUSED static int is_letter_mark(uint32_t c) {
   return (c >= 0x300 && c < 0x370) || (c >= 0x1161 && c < 0x1200) || c == 0x3099 || c == 0x309A;
 }
 
-/* Adds the counts of a text. */
+/* Adds the counts of a text, but for `apart`. */
 MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
   uint32_t code;
   size_t i, size;
+  s->invalid += syn_text_invalid(t);
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
     s->wide += size > 1;
     s->zeros += !code;
     s->returns += code == '\r';
-    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) scan_invalid(s, t, i);
-    else if (may_compose(code)) s->apart++;
-    else s->letters += code >= 0xAA || (code | 32) - 'a' < 26u;
+    if (code <= 0x10FFFF) {
+      s->letters += (code >= 0xAA || (code | 32) - 'a' < 26u) && !is_letter_mark(code);
+      continue;
+    }
+    s->upper += (unsigned char)t.at[i] < 0xA0;
+    s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
+                (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
   }
 }
 
-/* Appends t in lower case. */
-MAYBE_UNUSED static void put_lower(buffer *b, syn_text t) {
-  size_t most = size_mul(3, t.size) + 1;
+/* Appends t in another form: a sum of SYN_LOWERCASE and SYN_NFC. */
+MAYBE_UNUSED static void put_normalized(buffer *b, syn_text t, int flags) {
+  size_t most = syn_text_normalize(t, flags, NULL, 0) + 1;
   buffer_reserve(b, most);
-  b->size += syn_text_normalize(t, SYN_LOWERCASE, b->at + b->size, most);
+  b->size += syn_text_normalize(t, flags, b->at + b->size, most);
 }
 
 /* Words with one space between them, or characters without one. Units i ... i+n-1 are the bytes

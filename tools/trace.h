@@ -295,7 +295,7 @@ static pairs trace_pairs(const tracer *t) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
   if (t->of != LM) {
-    pairs_read(&pair, t->of, t->a, names, tokenizers_compose(t->m[0]) ? COMPOSE : 0);
+    pairs_read(&pair, t->of, t->a, names, model_form(t->m[0]) & COMPOSE);
     return pair;
   }
   check_one_file(t->a, "lm");
