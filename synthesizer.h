@@ -100,13 +100,83 @@
    each) and values (tensors between them), checks every shape and names every parameter after its
    place: "encoder.1.0.0.1.w_v". A run gives the graph memory for a batch; forward walks the
    nodes, backward walks them back. A kind of layer is a struct of a name and functions
-   (syn_kind); yours can be added through syn_options.kinds. The layers are listed in README.md;
-   each section begins with its equation.
+   (syn_kind); yours can be added through syn_options.kinds.
 
    LETTERS of shapes:  B sentences of a batch, T and S tokens of target and source, N max_len, d
    width, H heads, c = d/H width of a head, e = H c, V vocabulary. Matrices are row-major; W of y
    = x W^T + b is [out, in]. Rows are tokens: the sentences of a batch lie packed one behind the
    other, so padding costs nothing and changes nothing.
+
+   LAYERS    Arguments stand in this order, then NAME=VALUE: ff(64, act=gelu). Those with = have
+   that default; heads, dropout and rate have the model's; others must be given. d: width of the
+   input; X, Y: chains. # begins a comment, $NAME is one of syn_config.vars. The equation of a layer
+   stands in its section, >>kind NAME. *: it ends with dropout; a dropout(rate) directly behind it
+   gives this dropout another rate.
+
+     pos(scale=1, dropout)                   x sqrt(d) + sinusoids of the place; scale=0: without
+                                             sqrt(d), and without dropout if none is given
+     learn_pos(dropout)                      x + a learned vector of the place
+     dropout(rate)                           x, while training with dropout
+     id                                      x
+     linear(n=d_model, bias=1, dropout)      * x W^T + b
+     ff(n=d_model, act=relu, dropout)        * act(x W^T + b): relu, gelu, tanh, sigmoid, swish, glu
+     cnn(n=d_model, k=3, act=glu, dilate=1, dropout)
+                                             * ff over k tokens: in an encoder those around, in a
+                                             decoder those up to the token
+     act(act=relu)                           elementwise; not glu
+     norm                                    layer normalization
+     rms_norm                                the same without mean and shift (section norm)
+     rnn(n=d_model, cell=lstm)               a cell from token to token: lstm, gru
+     birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
+     res(X)                                  x + X(x)
+     highway(X)                              g x + (1-g) X(x), g a learned gate
+     concat(X | Y)                           outputs of any number of chains side by side
+     parallel_add(X | Y)                     their sum
+     repeat(n, X)                            n copies of X, each with weights of its own
+     universal(n, X)                         n steps of X with the same weights; before step s: x +
+                                             sinusoids of the place and of s
+     input_feed                              the decoder's output of the token before beside x;
+                                             first layer of a decoder
+     rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
+     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
+       mix=alpha, shared=0, dropout)  * self-attention, causal in a decoder; KINDS below
+     mh_dot_src_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)
+                                             * attention of a decoder to the encoder's output;
+                                             source=increasing, decreasing: to the copies of its
+                                             repeat, in order, in reverse
+     mlp_src_att(n=d_model, dropout)         the same, by scores w . tanh(W q + U u)
+     light_conv(k=7, heads, dropout)         * sum of k tokens, weights learned per head
+     dyn_conv(k=7, heads, dropout)           * weights made from the token (section light_conv)
+     aop(heads, keys=3d, c_k=d/heads, c_v=d/heads, dropout)  * attention to learned keys and values
+     linformer(k=32, heads, dropout)         * attention to k learned sums; encoder only
+     fixed_att(heads, dropout)               * seven heads see fixed places, the others are V;
+                                             encoder only
+
+     ffl(n=4d, act=relu)                     ff(n, act) -> linear(d)
+     res_d(X)                                res(X -> dropout)
+     res_nd(X)                               res(norm -> X -> dropout)
+     parallel(X | Y)                         concat(X | Y)
+     mh_dot_self_att(heads, c=d/heads, dropout)  syn_att(V, heads, c)
+     mh_dot_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)  mh_dot_src_att
+     dot_src_att(s=d, dropout)               mh_dot_src_att(1, 1/sqrt(s))
+     mlp_att(n=d_model, dropout)             mlp_src_att(n)
+
+   KINDS of syn_att: the scores of a head, sections >>kind syn_att: KIND. R+V is a mixture by
+   learned shares, mix=sum a sum. tile=t: tables of t places repeat, so that any length fits.
+   softmax=0: no softmax (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a
+   head.
+
+     V        q_i . k_j / sqrt(c), the Transformer's
+     R        a learned table [N,N]
+     Fix      a random table that is never trained
+     FR       a learned table of rank k
+     D        N scores from token i alone: two linear layers with a relu between
+     BD       the same with m hidden units of a head
+     FD       the same as a product of a and b scores, a b >= N; a is ceil(sqrt N) if not given
+     Conv     N scores from f tokens around i: a convolution
+     CRC      two convolutions with a relu between, of f and of f2 tokens
+     BCRC     the same with m hidden channels of a head
+     GLU      N scores from token i alone: a gated linear unit
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
@@ -199,13 +269,15 @@
      sentinel: a token that stands for a hidden span (data)
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
-   RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, and their
-   training. 0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also
-   a program of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
-   splits at runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold
-   the characters of its texts spells them in bytes, or is refused; syn_init_report has a fourth
-   argument; a file is saved through a new file of a random name; a callback that calls back into
-   its object gets an error. */
+   RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
+   0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also a program
+   of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with
+   syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
+   Unicode's; a bpe:SIZE that cannot hold the characters of its texts spells them in bytes, or is
+   refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
+   name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
+   that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
+   source keeps. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -9019,7 +9091,8 @@ syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
    sigma(u(x))); the words of syn_act in >>api and of its error. ff and cnn follow, as do their
-   gradients. Outside: f in tests/test_kernels.c, a case in test_kinds.c, README.md. */
+   gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
+   README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -9846,7 +9919,7 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
   if (!universal) own->step = -1;
-  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->drop = syn_arg_float(b, "dropout", scaled ? b->config->dropout : 0.0f, 0.0f, 0.99f);
   if (scaled) n->flags &= ~SYN_ALIAS_DX;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
@@ -13715,6 +13788,7 @@ static const syn_kind syn__kind_fixed_att = {
    >>kinds   the one list of all kinds
    ============================================================================================== */
 
+/* A new kind has a line here, in LAYERS of the manual and in README.md (a test compares them). */
 #ifndef SYN_KINDS
 #define SYN_KINDS(X) \
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
