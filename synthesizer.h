@@ -6618,8 +6618,8 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    keeps its memory. Kinds cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
-   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes them,
-   where it is the first that backward reaches (syn_is_first_write). */
+   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes
+   them, where it is the first that backward reaches (syn_is_first_write). */
 
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
@@ -10018,9 +10018,9 @@ static const syn_kind syn__kind_learn_pos = {
 
 /* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
-   dropout of rate 0, add no node: their output is their input. Directly behind a kind with SYN_DROPS
-   dropout adds no node either: it is the dropout that this layer ends with, and its rate, where one
-   is given, replaces that of the layer (syn__build_rate). */
+   dropout of rate 0, add no node: their output is their input. Directly behind a kind with
+   SYN_DROPS dropout adds no node either: it is the dropout that this layer ends with, and its rate,
+   where one is given, replaces that of the layer (syn__build_rate). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -14366,8 +14366,8 @@ static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) 
   return -1;
 }
 
-/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it adds
-   no node, but the rate that it gives is that of the layer. */
+/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it
+   adds no node, but the rate that it gives becomes that of the layer. */
 static void syn__build_rate(syn_build *b, const syn_layer *before, int x) {
   syn_node *n = b->g->nodes[b->g->values[x].maker];
   float rate = syn_arg_float(b, "rate", n->drop, 0.0f, 0.99f);
