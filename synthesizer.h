@@ -604,7 +604,7 @@ struct syn_node {
    forward is its step. The rows of a step are the newest token of every hypothesis; in a prefill
    they are the tokens at several places of every prompt, place by place. A step writes all of them
    to its cache before it reads, and has no buffers of pairs. `backward`, `start`, `step` and `cost`
-   may be null. syn_kind_check proves all this. */
+   may be null. syn_kind_check checks all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -1169,11 +1169,11 @@ SYN_API float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
 SYN_API int syn_source_length(const syn_tape *t, int r);
 SYN_API const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
 
-/* Proves a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
+/* Checks a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
    whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
    the context; built-in ones may be checked, too. What is checked: see syn_network_check. */
 SYN_API syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
-/* Proves all kinds of a network (at most 64 wide; give small vocabularies):
+/* Checks all kinds of a network (at most 64 wide; give small vocabularies):
      causal    no row of a decoder depends on a later token
      packed    no sentence depends on the others of its batch, nor on padding
      step      while decoding, each node makes the row that it makes in a forward pass, to the bit
@@ -8370,7 +8370,7 @@ static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
          !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
 }
 /* Restores that size and returns null, which callers pass on. */
-static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
+static syn_tensor *syn__tape_rollback(syn_tape *t, syn__mark mark) {
   t->own->g->n_params = 0;
   t->own->g->n_nodes = mark.nodes;
   t->own->g->n_values = mark.values;
@@ -8446,7 +8446,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   }
   id = syn__value_new(t->own, SYN_OWN, rank, shape);
   a = id < 0 ? NULL : syn__tape_tensor(t, id);
-  return a ? a : syn__tape_back(t, mark);
+  return a ? a : syn__tape_rollback(t, mark);
 }
 
 /* For the shape of a layer that is recorded on a tape, too: its parameters are the inputs from
@@ -8509,9 +8509,9 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!t || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   n = syn__node_new(t->own, kind, n_in, ids);
-  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_back(t, mark);
+  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_rollback(t, mark);
   out = syn__node_done(t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
-  if (!out) return syn__tape_back(t, mark);
+  if (!out) return syn__tape_rollback(t, mark);
   kind->forward(t, n);
   return out;
 }
@@ -10556,7 +10556,7 @@ typedef struct syn__causal_range {
 /* One head of one sentence; in a decoding step of one new token, which is its only query. Rows of
    q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their gradients too. q and k are
    only set where S = q k^T. */
-typedef struct syn__attention {
+typedef struct syn__head {
   int sentence, h;
   int heads;                /* in a step: number of heads from h on that are done together */
   syn__causal_range g;      /* nq, nk, causal mask */
@@ -10575,7 +10575,7 @@ typedef struct syn__attention {
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
                                   query */
-} syn__attention;
+} syn__head;
 
 /* What a kind of score is like. */
 enum {
@@ -10604,11 +10604,11 @@ typedef struct syn__score {
   void (*prepare)(syn_tape *t, const syn_node *n, int s);
   /* score [nq,nk] = S_h, also where the causal mask hides it; without keys only the columns of
      syn__att_columns, which the layer repeats */
-  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, float *score);
+  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score);
   /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
-  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, const float *ds);
+  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *o, const float *ds);
   /* gradients of parameters and tables are added */
-  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                       const float *ds);
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
   /* multiply-adds per token without those of matrices (params[...].matrix) */
@@ -10816,7 +10816,7 @@ static int syn__att_longest(const syn_tape *t, const syn_node *n) {
 /* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
 static size_t syn__block_row(int nk) { return syn__round16((size_t)nk) + 16; }
 /* All of it but the two rows, for values of width c. */
-static void syn__attention_scratch(syn_node *n, int c) {
+static void syn__head_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
@@ -10831,9 +10831,9 @@ static void syn__attention_scratch(syn_node *n, int c) {
 
 /* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
    well as for the layer's output. */
-static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
+static syn__head syn__head_begin(const syn_tape *t, const syn_node *n, int nq, int nk,
                                         int c) {
-  syn__attention o;
+  syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
   o.g.nk = nk;
@@ -10845,7 +10845,7 @@ static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, in
 }
 /* The gradients lie in their buffer as v, Y, q, k in theirs; without a backward pass there is no
    such buffer. */
-static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__attention *o) {
+static void syn__head_gradients(const syn_tape *t, const syn_node *n, syn__head *o) {
   const float *rows = syn_saved(t, n, SYN__ROWS);
   float *drows = syn_saved(t, n, SYN__DROWS);
   if (!drows) return;
@@ -10858,14 +10858,14 @@ static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__
 /* Head h of a sentence with its buffers. P lies sentence by sentence, [H,nq,nk] each; `pairs` sums
    nq nk of the sentences before. Of a layer with V the last qk / c heads have q and k. Where P does
    not depend on the input, all sentences share a dropout mask. */
-static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
                                    float *scratch) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   size_t longest = (size_t)t->stream[to].longest, first_key = (size_t)k[0], e = (size_t)a->e;
   int column = h * a->c, keyed = column - (a->e - a->qk); /* of v and y, of q and k */
-  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], a->c);
+  syn__head o = syn__head_begin(t, n, q[1] - q[0], k[1] - k[0], a->c);
   o.sentence = sentence;
   o.h = h;
   o.row = (size_t)q[0];
@@ -10879,7 +10879,7 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
     o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o.row * o.q_row + keyed;
     o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + first_key * o.k_row + keyed;
   }
-  syn__attention_gradients(t, n, &o);
+  syn__head_gradients(t, n, &o);
   o.drop_index = t->pairs[to][from][sentence] * (size_t)a->heads +
                  (size_t)h * (size_t)o.g.nq * (size_t)o.g.nk;
   o.p = syn_saved(t, n, SYN__P) + o.drop_index;
@@ -10893,7 +10893,7 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
   return o;
 }
 /* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1, in a step, or it is not kept. */
-static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__attention *o, int i) {
+static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *o, int i) {
   size_t kept = (size_t)syn__att_of(n)->n_kept, head = (size_t)o->h, before;
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   if (i < 0 || t->decode || !syn_saved(t, n, SYN__UNMIXED)) return NULL;
@@ -10901,12 +10901,12 @@ static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__at
   return syn_saved(t, n, SYN__UNMIXED) + before * kept + (head * kept + (size_t)i) * size;
 }
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
-static uint32_t syn__drop_index(const syn__attention *o, int i) {
+static uint32_t syn__drop_index(const syn__head *o, int i) {
   return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
 }
 
 /* S = q k^T; q holds the scale */
-static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
+static void syn__dot_scores(const syn_tape *t, const syn__head *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
   k = o->k_panels    ? syn__packed(o->k_panels, o->c, o->g.nk)
       : t->k->direct ? syn_transposed(k)
@@ -10925,7 +10925,7 @@ static int syn__row_order(int at, int count, int nk) {
 
 /* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
    of Pd_i. */
-static void syn__softmax_row(const syn_tape *t, const syn__attention *o, int i, float *pd,
+static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd,
                                   int most) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
@@ -10942,7 +10942,7 @@ static void syn__softmax_row(const syn_tape *t, const syn__attention *o, int i, 
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
-static const float *syn__softmax_rows(const syn_tape *t, const syn__attention *o, int begin,
+static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin,
                                       int end, float *pd, size_t pd_row) {
   int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
@@ -10953,7 +10953,7 @@ static const float *syn__softmax_rows(const syn_tape *t, const syn__attention *o
 }
 
 /* P = softmax(S) in place of S; Y = Pd v */
-static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
+static void syn__head_forward(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
   syn__causal_range part = o->g;
   int i;
@@ -10970,7 +10970,7 @@ static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
 }
 
 /* Pd of all queries, computed again from P: in z, or P itself without dropout. */
-static const float *syn__dropped_weights(const syn_tape *t, const syn__attention *o) {
+static const float *syn__dropped_weights(const syn_tape *t, const syn__head *o) {
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   int i;
   if (!o->dropped) return o->p;
@@ -10985,7 +10985,7 @@ static const float *syn__dropped_weights(const syn_tape *t, const syn__attention
   return o->z;
 }
 /* dv = Pd^T dy, Pd from syn__dropped_weights: operands for causal_matmul_tn */
-static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_t pd_row) {
+static syn__product syn__soft_dv(const syn__head *o, const float *pd, size_t pd_row) {
   return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
                          syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
                          syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add);
@@ -10994,7 +10994,7 @@ static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
    causal mask, up to `most`, become 0. */
-static void syn__softmax_row_back(const syn_tape *t, const syn__attention *o, int i, float *dp,
+static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, float *dp,
                                   int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
@@ -11007,7 +11007,7 @@ static void syn__softmax_row_back(const syn_tape *t, const syn__attention *o, in
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
    tiles of dPd; syn__softmax_row_back clears the columns behind the causal mask. */
-static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
+static void syn__head_back(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk);
   int i, r, at, end, most;
   syn_matrix v = syn_matrix_of(o->v, o->g.nk, o->c, o->v_row);
@@ -11029,7 +11029,7 @@ static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
   }
 }
 /* dq = dS k, dk = dS^T q */
-static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
+static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
   syn_matrix ds = syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
   syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), dq = q;
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
@@ -11052,7 +11052,7 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
    transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
    the newest token belongs to is row-major [16,e]. */
 
-static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
+static syn_status syn__dot_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
   a->at[s] = a->row_floats; /* q, then k */
@@ -11065,7 +11065,7 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
 
 /* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
    one task, since waking the threads takes longer than a small product. */
-static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_dot_project(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn__product *p = (const syn__product *)job;
   int i, panels = (p->c.cols + 15) / 16;
@@ -11074,7 +11074,7 @@ static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t
     if (from < to) syn__task_gemm(t, &p[i], thread, (size_t)from, (size_t)to);
   }
 }
-static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
   float *to[3];
@@ -11089,15 +11089,15 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
                            syn__weight_transposed(t, n, w[i]), NULL, 0);
     p[i].streamed = 1;
   }
-  syn_parallel(t, syn__task_v_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
+  syn_parallel(t, syn__task_dot_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
 }
 /* In a step of self-attention v, too. In a step of cross-attention q alone: the keys of the source
    are in the cache since `start`. */
-static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__score_rows(t, n, SYN__ROWS, s);
-  if (t->decode && !a->cross) syn__v_project(t, n, s);
+  if (t->decode && !a->cross) syn__dot_project(t, n, s);
   else syn__linear_forward(t, n, a->param[s], -1, x, q);
   syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->qk, 1);
   if (!t->decode)
@@ -11107,10 +11107,10 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
 
 /* -- scores of a head -- */
 
-/* S [nq,nk] = q k^T; the scale is in q. In a step syn__v_step has left the head's scores in x. */
-static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+/* S [nq,nk] = q k^T; the scale is in q. In a step syn__dot_step has left the head's scores in x. */
+static void syn__dot_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         float *score) {
-  syn__attention x = *o;
+  syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
   x.p = score;
@@ -11120,9 +11120,9 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attent
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
    dk = dS^T (scale q), which the rows buffer holds. */
-static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         const float *ds) {
-  syn__attention x = *o;
+  syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
   x.p = (float *)ds; /* read only */
@@ -11130,7 +11130,7 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__attent
 }
 
 /* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
-static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__score_rows(t, n, SYN__DROWS, s);
@@ -11165,7 +11165,7 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
-static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn__head *o,
                               const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
@@ -11189,7 +11189,7 @@ static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__a
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
    transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
-static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_partial_block(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
@@ -11235,7 +11235,7 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
 }
 #if SYN__KEYS == 1
 /* The scores of all heads of a new token, over keys that lie row by row. */
-static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
@@ -11249,7 +11249,7 @@ static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attenti
 }
 #else
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
@@ -11260,18 +11260,18 @@ static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attenti
       t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
                    syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
                    (size_t)o->heads, c);
-    else if (j + 16 <= newest) syn__v_full_block(t, n, o, q, score, j);
-    else syn__v_partial_block(t, n, o, q, score, j);
+    else if (j + 16 <= newest) syn__dot_full_block(t, n, o, q, score, j);
+    else syn__dot_partial_block(t, n, o, q, score, j);
 }
 #endif
-static double syn__v_cost(const syn_node *n, int s, int length) {
+static double syn__dot_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
   return (double)length * a->e;
 }
 static const syn__score syn__score_v = {
-    "V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare, syn__v_fill, SYN__BACK(syn__v_back), NULL,
-    SYN__BACK(syn__v_finish), syn__v_cost};
+    "V", SYN__HAS_KEYS, syn__dot_shape, syn__dot_prepare, syn__dot_fill, SYN__BACK(syn__dot_back),
+    NULL, SYN__BACK(syn__dot_finish), syn__dot_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
@@ -11309,7 +11309,7 @@ static float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int grad
   return gradient ? syn__att_dweight(t, n, s, 0) + at : (float *)syn__att_weight(t, n, s, 0) + at;
 }
 /* The queries' rows of the head's table. */
-static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   const float *table = syn__r_table(t, n, s, 0, o->h);
@@ -11319,7 +11319,7 @@ static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__attent
            (size_t)syn__att_columns(a, o->g.nk) * sizeof *score);
 }
 /* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
-static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   float *dtable = syn__r_table(t, n, s, 1, o->h);
@@ -11359,7 +11359,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
              syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
 /* As R; a step computes one row of F, with the bits of fr_prepare. */
-static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
   int cols = syn__att_columns(a, o->g.nk);
@@ -11660,7 +11660,7 @@ static float *syn__dense_col(const syn_tape *t, const syn_node *n, int buffer, i
 }
 /* z [nq,inputs] of the head's queries, or dz: columns of u or x, or im2col rows of these. */
 static syn_matrix syn__dense_z(const syn_tape *t, const syn_node *n, int buffer, int s,
-                               const syn__attention *o) {
+                               const syn__head *o) {
   const syn__stages *st = syn__stages_of(n, s);
   int col = st->second.taps > 1;
   size_t row = (size_t)(col ? st->inputs : st->units);
@@ -11724,7 +11724,7 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
 /* A or B of GLU, which are kept for backward; in a step A becomes S in place, B is a row of scratch
    behind the two of the layer. Without a gate `score`, or its gradient. */
 static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, int side,
-                                  const syn__attention *o, const float *score) {
+                                  const syn__head *o, const float *score) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   if (t->decode && side) score = o->pack + 2 * o->g.nk;
@@ -11733,7 +11733,7 @@ static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, i
 }
 /* score [nq,cols] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
    packed; the bits are the same. */
-static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             float *score) {
   const syn__stages *st = syn__stages_of(n, s);
   syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, o), ab[2];
@@ -11762,7 +11762,7 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__at
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
-                                const syn__attention *o, const float *ds) {
+                                const syn__head *o, const float *ds) {
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
   size_t nk = A.row, cols = (size_t)A.cols;
@@ -11778,7 +11778,7 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
 
 /* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
    written. Where z is x itself, dz is added to dx, to which other layers add, too. */
-static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             const float *ds) {
   const syn__stages *st = syn__stages_of(n, s);
   syn_matrix dz = syn__dense_z(t, n, SYN__DROWS, s, o);
@@ -11793,7 +11793,7 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__at
   }
 }
 /* dW2 += dA^T z, db2 += column sums of dA */
-static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
@@ -11915,7 +11915,7 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 }
 
 /* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
-static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = syn__att_columns(a, o->g.nk);
@@ -11930,7 +11930,7 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__atten
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
    since `finish` reads all of dA and dB. The last group may be shorter than b. */
-static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = syn__att_columns(a, o->g.nk);
@@ -12092,7 +12092,7 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
     syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1, syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
 /* S_i += biases, also behind the causal mask. A step computes them for its only query. */
-static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__head *o) {
   const float *from = t->decode ? o->z : syn__rel_pos_biases(t, n, SYN__TABLE, o->h);
   int i, L = t->decode ? o->g.first + 1 : syn__att_stream(t, n)->longest;
   if (t->decode)
@@ -12101,7 +12101,7 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__a
     t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
 /* dbiases += dS_i, queries and sentences in order */
-static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *o) {
   float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, o->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < o->g.nq; i++)
@@ -12190,7 +12190,7 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 /* -- one head of one sentence -- */
 
 /* S_s [nq,nk]; tile: copies the first `size` columns into those behind them. */
-static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             float *score) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
@@ -12201,7 +12201,7 @@ static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__at
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
    tables, which it fills again. */
-static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   float alpha[SYN__MAX_SCORES];
@@ -12220,7 +12220,7 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__attentio
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
    that changes nothing. */
-static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  int s) {
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
@@ -12241,7 +12241,7 @@ static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentenc
   return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
-static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *o) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
@@ -12298,7 +12298,7 @@ static void syn__task_table_weights(syn_tape *t, const void *job, int thread, si
   int h, i;
   for (h = (int)begin; h < (int)end; h++)
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
       syn__head_scores(t, n, &o);
       syn__softmax_rows(t, &o, 0, o.g.nq, o.z, (size_t)o.g.nk);
     }
@@ -12316,7 +12316,7 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
   const syn__table_job *j = (const syn__table_job *)job;
   size_t item, row, sentences = (size_t)syn__att_stream(t, j->n)->count;
   const float *pd = NULL; /* of `group` */
-  syn__attention group, o;
+  syn__head group, o;
   for (item = begin; item < end; item++) {
     int h = (int)(item / sentences), i = (int)(item % sentences);
     if (!pd || i == 0 || !syn__same_group(t, j->n, group.sentence, i)) {
@@ -12344,14 +12344,14 @@ static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
 
 /* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
    dS in place of P. */
-static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__attention *group,
+static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *group,
                                 int begin, int end) {
   size_t nk = (size_t)group->g.nk;
   float *dp = group->z;
   int i;
   memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__attention o = syn__head_of(t, n, i, group->h, group->pack);
+    syn__head o = syn__head_of(t, n, i, group->h, group->pack);
     if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
     o.g.first = begin;
     o.g.nq = syn__min(end, o.g.nq) - begin;
@@ -12376,7 +12376,7 @@ static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_
   int item, i, parts = syn__table_parts(t, n);
   for (item = (int)begin; item < (int)end; item++)
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
       int part = item % parts;
       syn__table_backward(t, n, &o, o.g.nq * part / parts, o.g.nq * (part + 1) / parts);
     }
@@ -12389,10 +12389,10 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__attention o =
+    syn__head o =
         syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     syn__head_scores(t, n, &o);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* out = Y W_o^T, of a batch or of a step */
@@ -12440,9 +12440,9 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__attention o =
+    syn__head o =
         syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     syn__head_alpha(t, n, &o);
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
@@ -12469,7 +12469,7 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
       if (a->all_tables) syn__head_alpha(t, n, &o);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
@@ -12509,7 +12509,7 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
-static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head *o,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
@@ -12554,7 +12554,7 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
-  syn__attention o;
+  syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = 1;
   o.pack = syn_scratch(t, thread);
@@ -12570,7 +12570,7 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
     o.p = o.pack;
     o.z = o.p + o.g.nk;
     o.x = all = o.pack + 3 * o.g.nk;
-    if (a->keyed >= 0) syn__v_step(t, n, &o, all);
+    if (a->keyed >= 0) syn__dot_step(t, n, &o, all);
     for (; h > 0; h--, o.h++, o.x += syn__round16((size_t)o.g.nk)) {
       syn__head_scores(t, n, &o);
       if (a->softmax) t->k->softmax(o.x, o.p, (size_t)o.g.nk);
@@ -12734,7 +12734,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_build_save(b, n, SYN_BOTH, e);
   e.fixed = a->dtables;
   syn_build_save(b, n, SYN_BACKWARD, e);
-  syn__attention_scratch(n, a->c);
+  syn__head_scratch(n, a->c);
   if (c && n->key_cache && !a->cross) /* 16 keys, row-major and transposed; scores of a block */
     infer[1].fixed += 32 * (size_t)a->e + 16 * heads;
   n->infer = (const syn_extent *)syn__array_keep(b, infer, 2, sizeof *infer);
@@ -13124,7 +13124,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
   n->flags |= SYN__STEP_ROWS;
-  syn__attention_scratch(n, d_src);
+  syn__head_scratch(n, d_src);
   if (syn__own_copy(b, n, &wide, sizeof wide)) return SYN_E_MEMORY;
   syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0));
   syn__matrix_param(b, n, "w_k", wide, d_src);
@@ -13142,12 +13142,12 @@ static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, i
 }
 
 /* One sentence as a head: queries A, keys B, values u. */
-static syn__attention syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
+static syn__head syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
                                     int thread) {
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
-  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
+  syn__head o = syn__head_begin(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
   o.add = 1; /* W_k adds to du, too */
   o.q_row = o.k_row = (size_t)syn__mlp_wide(n); /* n, the width of A and B */
   o.v_row = o.y_row = (size_t)o.c;      /* d_src */
@@ -13176,12 +13176,12 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
   const syn_node *n = (const syn_node *)job;
   size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__attention o = syn__mlp_head(t, n, s, thread);
+    syn__head o = syn__mlp_head(t, n, s, thread);
     for (i = 0; i < (size_t)o.g.nq; i++) {
       syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
       t->k->additive(o.p + i * a.keys, &a);
     }
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* A and B of all rows at once, then the sentences. */
@@ -13202,11 +13202,11 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
   float *drows = syn_saved(t, n, SYN__MLP_DROWS), *dw;
   size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__attention o = syn__mlp_head(t, n, s, thread);
+    syn__head o = syn__mlp_head(t, n, s, thread);
     dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W) + s * (size_t)syn__mlp_wide(n);
     o.dv = u->dx + (o.v - u->x);
     o.dy = y->dx + (o.y - y->x);
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     for (i = 0; i < (size_t)o.g.nq; i++) {
       syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
       t->k->additive_back(&a, o.p + i * a.keys, drows + (a.a - rows), drows + (o.k - rows), dw);
@@ -13353,12 +13353,12 @@ static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
 
 /* Head h of the block of rows that begins with `row`, as attention to n keys. c is c_k, and must be
    set to c_v for products with values. Scratch: K_h^T and V_h^T in panels, P, a block of Pd. */
-static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
+static syn__head syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
                                          int thread) {
   const syn__aop *a = syn__aop_of(n);
   size_t keys = (size_t)a->keys, left = syn_rows(syn_out(t, n)) - row;
   int rows = left < SYN__QUERIES ? (int)left : SYN__QUERIES;
-  syn__attention o = syn__attention_of(t, n, rows, a->keys, a->c_k);
+  syn__head o = syn__head_begin(t, n, rows, a->keys, a->c_k);
   o.add = 1; /* all rows add to the gradients of the keys and values */
   o.k_row = (size_t)a->c_k;
   o.v_row = (size_t)a->c_v;
@@ -13382,7 +13382,7 @@ static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, s
 /* S of a few new tokens: packing the keys would take longer than the product, so q is packed
    instead. S^T = K q^T [n,rows] has the same bits; x holds it. */
 enum { SYN__AOP_FEW = 16 };
-static void syn__aop_scores_few(const syn_tape *t, const syn__attention *o) {
+static void syn__aop_scores_few(const syn_tape *t, const syn__head *o) {
   size_t i, j, rows = (size_t)o->g.nq, keys = (size_t)o->g.nk;
   syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row);
   syn__gemm_serial(t, syn_matrix_of(o->x, o->g.nk, o->g.nq, 0),
@@ -13402,7 +13402,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
   size_t i, blocks = syn__aop_blocks(t, n);
   for (i = begin; i < end; i++) {
     size_t block = i % blocks;
-    syn__attention o = syn__aop_attention(t, n, i / blocks, block * SYN__QUERIES, thread);
+    syn__head o = syn__aop_attention(t, n, i / blocks, block * SYN__QUERIES, thread);
     if (t->decode && o.g.nq <= SYN__AOP_FEW) {
       syn__aop_scores_few(t, &o);
     } else {
@@ -13411,7 +13411,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
       syn__dot_scores(t, &o);
     }
     o.c = (int)o.v_row; /* from here on, the products have values */
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* Also a decoding step: rows do not see each other. */
@@ -13438,7 +13438,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
   int i;
   for (h = begin; h < end; h++)
     for (row = 0; row < rows; row += SYN__QUERIES) {
-      syn__attention o = syn__aop_attention(t, n, h, row, thread);
+      syn__head o = syn__aop_attention(t, n, h, row, thread);
       size_t keys = h * (size_t)o.g.nk; /* rows of keys and values before those of head h */
       o.dq = syn_saved(t, n, 1) + (o.q - syn_saved(t, n, 0));
       o.dy = syn__aop_y(t, n, 1) + (o.y - syn__aop_y(t, n, 0));
@@ -13449,10 +13449,10 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
         syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, (int)o.v_row, 0), o.v_panels);
       }
       syn__dot_scores(t, &o);
-      /* x gets Pd, which is not read: syn__attention_back restores it from the signs of P */
+      /* x gets Pd, which is not read: syn__head_back restores it from the signs of P */
       for (i = 0; i < o.g.nq; i++) syn__softmax_row(t, &o, i, o.x, 0);
       o.c = (int)o.v_row;
-      syn__attention_back(t, &o);
+      syn__head_back(t, &o);
       o.c = (int)o.k_row;
       syn__dot_scores_back(t, &o);
     }
@@ -13507,13 +13507,13 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
 
 /* A head with the k sums as keys: nq = n, nk = k. Scratch: a packed matrix of n or k columns; dK~,
    dV~, K~, V~ [k,c]; a block of attention weights. */
-static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
   size_t kc = (size_t)a->k * (size_t)a->c, e = (size_t)a->e;
   size_t at = (size_t)off[0] * e + (size_t)(h * a->c);
-  syn__attention o = syn__attention_of(t, n, off[1] - off[0], a->k, a->c);
+  syn__head o = syn__head_begin(t, n, off[1] - off[0], a->k, a->c);
   o.q_row = o.y_row = e;
   o.k_row = o.v_row = (size_t)a->c;
   o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
@@ -13530,27 +13530,27 @@ static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int se
 }
 
 /* The columns of E (w 0) or F (w 1) for the tokens of the sentence, [k,n]. */
-static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  int w) {
   const syn__att *a = syn__att_of(n);
   return syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size);
 }
 /* K_h (w 0) or V_h (w 1) [n,c], or its gradient. */
-static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__head *o,
                                 int w, int buffer) {
   size_t at = (size_t)(o->y - syn__att_y(t, n, SYN__ROWS));
   float *rows = w ? syn__att_v(t, n, buffer) : syn__att_k(t, n, buffer, 0);
   return syn_matrix_of(rows + at, o->g.nq, o->c, o->y_row);
 }
 /* K~ = E K_h, V~ = F V_h */
-static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__head *o) {
   syn__gemm_serial(t, syn_matrix_of(o->k, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 0),
                    syn__lin_rows(t, n, o, 0, SYN__ROWS), 0, NULL);
   syn__gemm_serial(t, syn_matrix_of(o->v, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 1),
                    syn__lin_rows(t, n, o, 1, SYN__ROWS), 0, NULL);
 }
 /* w 0: dK_h = E^T dK~, part [k,n] of dE = dK~ K_h^T; w 1: the same with F and V. dsum: dK~, dV~ */
-static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
+static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__head *o, int w,
                               const float *dsum, float *part) {
   syn_matrix d = syn_matrix_of(dsum, o->g.nk, o->c, 0);
   syn__gemm_serial(t, syn__lin_rows(t, n, o, w, SYN__DROWS),
@@ -13565,10 +13565,10 @@ static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t
   const syn_node *n = (const syn_node *)job;
   int i, heads = syn__att_of(n)->heads;
   for (i = (int)begin; i < (int)end; i++) {
-    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
     syn__lin_sums(t, n, &o);
     syn__dot_scores(t, &o);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
@@ -13578,12 +13578,12 @@ static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, s
   const syn_node *n = (const syn_node *)job;
   int i, heads = syn__att_of(n)->heads;
   for (i = (int)begin; i < (int)end; i++) {
-    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
     o.dy = syn__att_y(t, n, SYN__DROWS) + at;
     o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
     syn__lin_sums(t, n, &o);
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     syn__dot_scores_back(t, &o);
     syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
     syn__lin_sum_back(t, n, &o, 1, o.dv, syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
@@ -13719,10 +13719,10 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
    same for all sentences; behind those one index for every attention weight. */
-static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__attention o = syn__head_of(t, n, sentence, h, scratch);
+  syn__head o = syn__head_of(t, n, sentence, h, scratch);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
     o.drop_index = (size_t)h * longest * longest;
@@ -13739,12 +13739,12 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int r, h = (int)(i % heads);
-    syn__attention o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
+    syn__head o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
     if (o.q) syn__dot_scores(t, &o);
     else syn__fixed_cubes(h, o.g.nk, o.pack);
     for (r = 0; !o.q && r < o.g.nq; r++)
       syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* dv = Pd^T dy; heads that learn also dS, dq, dk */
@@ -13754,9 +13754,9 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
-    syn__attention o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
+    syn__head o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
     if (o.q) {
-      syn__attention_back(t, &o);
+      syn__head_back(t, &o);
       syn__dot_scores_back(t, &o);
     } else {
       syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__dropped_weights(t, &o), (size_t)o.g.nk));
@@ -23642,7 +23642,7 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
 }
 
 /* Checks every weight, every tensor of the state, then the network: weights of the same names and
-   shapes do not prove it, as another activation may have them. */
+   shapes do not show it, as another activation may have them. */
 static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
                                         const syn_entry *list) {
   syn_context *c = t->c;
@@ -23709,10 +23709,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #endif /* SYN_NO_STDIO */
 
 /* ==============================================================================================
-   >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
+   >>check   tests of a kind inside small networks: causality, padding, steps, files, gradients
    ============================================================================================== */
 
-/* What syn_network_check proves, in this order, on a model of the given configuration:
+/* What syn_network_check checks, in this order, on a model of the given configuration:
 
      padding    a sentence has the same logits with columns of padding and without other sentences
      causality  no row of a decoder depends on later tokens
