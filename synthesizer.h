@@ -1085,9 +1085,8 @@ SYN_API float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
 
 /* -- for authors of kinds: in `shape` and `build` -- */
 
-SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most);
-SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float least,
-                            float most);
+SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high);
+SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high);
 SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise);
 SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
@@ -7919,8 +7918,8 @@ typedef struct syn__capacity {
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
-  size_t rows = cap->rows[to], most = rows > cap->rows[from] ? rows : cap->rows[from];
-  size_t longest = cap->longest, sum = syn__add_size(e->fixed, syn__mul_size(e->row, most));
+  size_t rows = cap->rows[to], more = rows > cap->rows[from] ? rows : cap->rows[from];
+  size_t longest = cap->longest, sum = syn__add_size(e->fixed, syn__mul_size(e->row, more));
   sum = syn__add_size(sum, syn__mul_size(e->pair, syn__mul_size(rows, longest)));
   sum = syn__add_size(sum, syn__mul_size(e->length, longest));
   sum = syn__add_size(sum, syn__mul_size(e->square, syn__mul_size(longest, longest)));
@@ -7933,7 +7932,7 @@ typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where;   /* pointer to set; null while only sizes are asked */
-  size_t most;     /* largest gap of its subtree */
+  size_t largest;  /* gap of its subtree */
   struct syn__item *child[2];
   struct syn__item *next, *before; /* before it is placed, next: of the same `from` */
   struct syn__item *ends;          /* the next of the same `to` */
@@ -7954,16 +7953,16 @@ typedef struct syn__items {
 } syn__items;
 
 /* A decoder makes no buffer of 0 floats: its pointer stays null. */
-static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
-  if (!size && l->mode == SYN__INFER) return;
-  if (l->items) {
-    syn__item *item = &l->items[l->count];
+static void syn__item_add(syn__items *list, int from, int to, size_t size, float **where) {
+  if (!size && list->mode == SYN__INFER) return;
+  if (list->items) {
+    syn__item *item = &list->items[list->count];
     item->from = from;
     item->to = to;
     item->size = size;
     item->where = where;
   }
-  l->count++;
+  list->count++;
 }
 
 /* -- places: first fit in n log n --
@@ -7986,11 +7985,11 @@ typedef struct syn__item_path {
 } syn__item_path;
 
 /* The link to the buffer at that place, null where it would stand; the path of the nodes above. */
-static syn__item **syn__item_link(syn__item_tree *t, size_t at, syn__item_path *path) {
-  syn__item **link = &t->root;
+static syn__item **syn__item_link(syn__item_tree *tree, size_t at, syn__item_path *path) {
+  syn__item **link = &tree->root;
   for (path->depth = 0; *link && (*link)->at != at;) {
     path->node[path->depth++] = *link;
-    link = &(*link)->child[at >> (t->bits - path->depth) & 1];
+    link = &(*link)->child[at >> (tree->bits - path->depth) & 1];
   }
   return link;
 }
@@ -8002,49 +8001,50 @@ static size_t syn__item_gap(const syn__item *item) {
 static void syn__item_refresh(const syn__item_path *path) {
   int i, k;
   for (i = path->depth - 1; i >= 0; i--) {
-    syn__item *n = path->node[i];
-    n->most = syn__item_gap(n);
+    syn__item *item = path->node[i];
+    item->largest = syn__item_gap(item);
     for (k = 0; k < 2; k++)
-      if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
+      if (item->child[k] && item->child[k]->largest > item->largest)
+        item->largest = item->child[k]->largest;
   }
 }
 /* After its gap has changed. */
-static void syn__item_changed(syn__item_tree *t, syn__item *item) {
+static void syn__item_changed(syn__item_tree *tree, syn__item *item) {
   syn__item_path path;
-  syn__item_link(t, item->at, &path);
+  syn__item_link(tree, item->at, &path);
   path.node[path.depth++] = item;
   syn__item_refresh(&path);
 }
 /* The first buffer in memory with a gap of `size` before it; null: there is none. A node may stand
    before, between or behind its children; all of child 0 stand before all of child 1. */
-static syn__item *syn__item_fit(syn__item *n, size_t size) {
+static syn__item *syn__item_fit(syn__item *item, size_t size) {
   syn__item *best = NULL;
-  while (n && n->most >= size) {
-    if (syn__item_gap(n) >= size && (!best || n->at < best->at)) best = n;
-    n = n->child[!(n->child[0] && n->child[0]->most >= size)];
+  while (item && item->largest >= size) {
+    if (syn__item_gap(item) >= size && (!best || item->at < best->at)) best = item;
+    item = item->child[!(item->child[0] && item->child[0]->largest >= size)];
   }
   return best;
 }
 /* Gives the buffer the front of the first gap that is large enough; 0: there is none. */
-static int syn__item_put(syn__item_tree *t, syn__item *item) {
-  syn__item *behind = syn__item_fit(t->root, item->size);
+static int syn__item_put(syn__item_tree *tree, syn__item *item) {
+  syn__item *behind = syn__item_fit(tree->root, item->size);
   syn__item_path path;
   if (!behind) return 0;
   item->at = behind->at - syn__item_gap(behind);
-  item->most = 0;
+  item->largest = 0;
   item->child[0] = item->child[1] = NULL;
   item->before = behind->before;
   item->next = behind;
   behind->before = item;
   if (item->before) item->before->next = item;
-  syn__item_changed(t, behind);
-  *syn__item_link(t, item->at, &path) = item;
+  syn__item_changed(tree, behind);
+  *syn__item_link(tree, item->at, &path) = item;
   return 1;
 }
 /* Removes a buffer: a leaf below it, if there is one, takes its place in the tree. */
-static void syn__item_remove(syn__item_tree *t, syn__item *item) {
+static void syn__item_remove(syn__item_tree *tree, syn__item *item) {
   syn__item_path path;
-  syn__item **link = syn__item_link(t, item->at, &path), **end = link, *leaf;
+  syn__item **link = syn__item_link(tree, item->at, &path), **end = link, *leaf;
   int depth = path.depth;
   while ((*end)->child[0] || (*end)->child[1]) {
     path.node[path.depth++] = *end;
@@ -8059,7 +8059,7 @@ static void syn__item_remove(syn__item_tree *t, syn__item *item) {
   syn__item_refresh(&path);
   if (item->before) item->before->next = item->next;
   item->next->before = item->before;
-  syn__item_changed(t, item->next);
+  syn__item_changed(tree, item->next);
 }
 
 /* lists [2, times]: the items by `from`, in their order, and by `to`. Items without size are left
@@ -8087,18 +8087,18 @@ static size_t syn__place_lists(syn__item *items, size_t count, syn__item **lists
    so a plan without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size_t times) {
   syn__item end, *item, *next;
-  syn__item_tree t = {&end, 0};
+  syn__item_tree tree = {&end, 0};
   size_t sum = syn__place_lists(items, count, lists, times), i, peak = 0;
   memset(&end, 0, sizeof end);
-  end.at = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
-  while (end.at >> t.bits) t.bits++;
+  end.at = end.largest = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
+  while (end.at >> tree.bits) tree.bits++;
   for (i = 0; i < times; i++) {
     for (item = lists[i]; item; item = next) {
       next = item->next;
-      if (!syn__item_put(&t, item)) return SIZE_MAX;
+      if (!syn__item_put(&tree, item)) return SIZE_MAX;
       if (item->at + item->size > peak) peak = item->at + item->size;
     }
-    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&t, item);
+    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&tree, item);
   }
   return peak;
 }
@@ -8127,9 +8127,9 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
 
 /* Times of a decoder: node i of the encoder runs at i, `start` of node i of the decoder at i, its
    steps at syn__item_step. All steps together last until 2n. */
-static int syn__item_step(const syn__items *l, int node) {
-  int first = l->g->n_encoder;
-  return l->mode == SYN__INFER && node >= first ? node + (int)l->g->n_nodes - first : node;
+static int syn__item_step(const syn__items *list, int node) {
+  int first = list->g->n_encoder;
+  return list->mode == SYN__INFER && node >= first ? node + (int)list->g->n_nodes - first : node;
 }
 
 /* Times of other runs: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's
@@ -8137,46 +8137,46 @@ static int syn__item_step(const syn__items *l, int node) {
    until its last reader's forward. A gradient lives from the last reader's backward, where it is
    zeroed or first written, until the maker's; without a reader it begins at n. A gradient buffer
    that several values share lives until the backward of the first maker. */
-static void syn__item_values(syn__items *l, syn_tape *t) {
-  const syn__graph *g = l->g;
-  int n = (int)g->n_nodes, end = 2 * n - 1, mode = l->mode, alias, from, to;
+static void syn__item_values(syn__items *list, syn_tape *t) {
+  const syn__graph *g = list->g;
+  int n = (int)g->n_nodes, end = 2 * n - 1, mode = list->mode, alias, from, to;
   size_t i;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
-    size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], l->cap->rows[v->stream]));
-    from = syn__item_step(l, v->maker);
-    to = syn__max(v->last, syn__item_step(l, v->last_step)); /* in `start`, in a step */
+    size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], list->cap->rows[v->stream]));
+    from = syn__item_step(list, v->maker);
+    to = syn__max(v->last, syn__item_step(list, v->last_step)); /* in `start`, in a step */
     if (mode == SYN__TRAIN && !syn__not_needed(g, v)) to = end - v->maker;
     else if (mode == SYN__KEEP || v->last < 0) to = end;
-    syn__item_add(l, from, to, size, t ? &t->tensors[i].x : NULL);
-    if (mode == SYN__KEEP) syn__item_add(l, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
+    syn__item_add(list, from, to, size, t ? &t->tensors[i].x : NULL);
+    if (mode == SYN__KEEP) syn__item_add(list, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
     if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
       continue;
     for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
       to = end - g->values[alias].maker;
-    syn__item_add(l, v->last < 0 ? n : end - v->last, to, size, t ? &t->tensors[i].dx : NULL);
+    syn__item_add(list, v->last < 0 ? n : end - v->last, to, size, t ? &t->tensors[i].dx : NULL);
   }
 }
 
 /* Floats of a saved buffer. In a decoder a step has few rows and no pairs: it uses scratch. */
-static size_t syn__saved_floats(const syn__items *l, const syn_node *n, syn_extent e) {
-  syn__capacity cap = *l->cap;
-  if (l->mode == SYN__INFER && n->id >= l->g->n_encoder && n->kind->step) {
+static size_t syn__saved_floats(const syn__items *list, const syn_node *n, syn_extent e) {
+  syn__capacity cap = *list->cap;
+  if (list->mode == SYN__INFER && n->id >= list->g->n_encoder && n->kind->step) {
     e.pair = 0;
     if (n->flags & SYN__STEP_ROWS) cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
   }
-  return syn__extent_floats(l->g, n, &e, &cap);
+  return syn__extent_floats(list->g, n, &e, &cap);
 }
 
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
    BOTH from one to the other. Without a backward pass only the moment of forward is left, and of
    TRAINING nothing. In a decoder `start` may use them, too. */
-static void syn__item_saved(syn__items *l, float **saved) {
-  int n = (int)l->g->n_nodes, mode = l->mode, i, k;
+static void syn__item_saved(syn__items *list, float **saved) {
+  int n = (int)list->g->n_nodes, mode = list->mode, i, k;
   for (i = 0; i < n; i++)
-    for (k = 0; k < l->g->nodes[i]->n_save; k++) {
-      const syn_node *node = l->g->nodes[i];
-      int life = node->save_life[k], step = syn__item_step(l, i);
+    for (k = 0; k < list->g->nodes[i]->n_save; k++) {
+      const syn_node *node = list->g->nodes[i];
+      int life = node->save_life[k], step = syn__item_step(list, i);
       int begin = node->kind->start && !(node->flags & SYN__STEP_ROWS) ? i : step;
       int from = life == SYN_BACKWARD ? 2 * n - 1 - i : begin;
       int to = life == SYN_FORWARD || mode > SYN__KEEP ? step : 2 * n - 1 - i;
@@ -8184,7 +8184,7 @@ static void syn__item_saved(syn__items *l, float **saved) {
       if ((mode == SYN__KEEP && life >= SYN_BOTH) ||
           (mode == SYN__READ && node->seen_heads && node->seen == k))
         to = 2 * n;
-      syn__item_add(l, from, to, syn__saved_floats(l, node, node->save[k]),
+      syn__item_add(list, from, to, syn__saved_floats(list, node, node->save[k]),
                     saved ? &saved[i * SYN_MAX_SAVE + k] : NULL);
     }
 }
@@ -8193,46 +8193,46 @@ static void syn__item_saved(syn__items *l, float **saved) {
    tokens from the first step on: so they share memory with what only the encoder needs. where:
    three lists by node, of arrays [target tokens, n->cache], [source tokens, n->source_cache],
    [blocks, n->key_cache, SYN__KEYS]; start: the buffer of that name. */
-static void syn__item_caches(syn__items *l, float **const where[3], float **start) {
-  const syn__graph *g = l->g;
+static void syn__item_caches(syn__items *list, float **const where[3], float **start) {
+  const syn__graph *g = list->g;
   int i, k, last = (int)g->n_nodes;
-  size_t most = 0;
-  for (i = g->n_encoder; i < last && l->cap->kept[SYN_TGT]; i++) {
+  size_t largest = 0;
+  for (i = g->n_encoder; i < last && list->cap->kept[SYN_TGT]; i++) {
     const syn_node *n = g->nodes[i];
     size_t floats[3];
-    floats[0] = syn__mul_size(l->cap->kept[SYN_TGT], (size_t)n->cache);
-    floats[1] = syn__mul_size(l->cap->kept[SYN_SRC], (size_t)n->source_cache);
-    floats[2] = syn__mul_size(l->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
+    floats[0] = syn__mul_size(list->cap->kept[SYN_TGT], (size_t)n->cache);
+    floats[1] = syn__mul_size(list->cap->kept[SYN_SRC], (size_t)n->source_cache);
+    floats[2] = syn__mul_size(list->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
                               SYN__KEYS * (size_t)n->key_cache);
     for (k = 0; k < 3; k++)
-      syn__item_add(l, k && n->source_cache ? i : last, 2 * last, syn__round16(floats[k]),
+      syn__item_add(list, k && n->source_cache ? i : last, 2 * last, syn__round16(floats[k]),
                     where[k] ? &where[k][i] : NULL);
-    if (n->flags & SYN__STEP_ROWS && (SYN__KEYS > 1 || !n->key_cache) && floats[1] > most)
-      most = floats[1];
+    if (n->flags & SYN__STEP_ROWS && (SYN__KEYS > 1 || !n->key_cache) && floats[1] > largest)
+      largest = floats[1];
   }
-  syn__item_add(l, g->n_encoder, last, syn__round16(most), start);
+  syn__item_add(list, g->n_encoder, last, syn__round16(largest), start);
 }
 
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
    runs is kept until its last pass is done. */
-static void syn__item_recurrent(syn__items *l) {
-  int n = (int)l->g->n_nodes, first = syn__item_step(l, l->g->recurrent);
-  int last = l->mode > SYN__KEEP ? syn__item_step(l, n - 1) : 2 * n - 1 - first;
+static void syn__item_recurrent(syn__items *list) {
+  int n = (int)list->g->n_nodes, first = syn__item_step(list, list->g->recurrent);
+  int last = list->mode > SYN__KEEP ? syn__item_step(list, n - 1) : 2 * n - 1 - first;
   size_t i;
-  for (i = 0; i < l->count && l->items && l->g->recurrent; i++)
-    if (l->items[i].to >= first && l->items[i].to < last) l->items[i].to = last;
+  for (i = 0; i < list->count && list->items && list->g->recurrent; i++)
+    if (list->items[i].to >= first && list->items[i].to < last) list->items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
-static size_t syn__scratch_floats(const syn__items *l) {
-  size_t i, most = 0;
-  for (i = 0; i < l->g->n_nodes; i++) {
-    const syn_node *n = l->g->nodes[i];
-    int less = l->mode == SYN__INFER && n->infer, step = n->id >= l->g->n_encoder;
-    size_t floats = syn__extent_floats(l->g, n, less ? &n->infer[step] : &n->scratch, l->cap);
-    if (floats > most) most = floats;
+static size_t syn__scratch_floats(const syn__items *list) {
+  size_t i, largest = 0;
+  for (i = 0; i < list->g->n_nodes; i++) {
+    const syn_node *n = list->g->nodes[i];
+    int less = list->mode == SYN__INFER && n->infer, step = n->id >= list->g->n_encoder;
+    size_t floats = syn__extent_floats(list->g, n, less ? &n->infer[step] : &n->scratch, list->cap);
+    if (floats > largest) largest = floats;
   }
-  return most;
+  return largest;
 }
 
 /* ==============================================================================================
@@ -8252,22 +8252,22 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
 
 /* These return `otherwise` where the layer does not say, and after recording an error: the builder
    looks at the context's status once, when the node is done. */
-static double syn__arg_number(syn_build *b, const char *name, double otherwise, double least,
-                              double most, int whole) {
-  const syn__arg *a = syn__arg_find(b->layer, name);
+static double syn__arg_number(syn_build *b, const char *name, double otherwise, double low,
+                              double high, int whole) {
+  const syn__arg *arg = syn__arg_find(b->layer, name);
   int digits = whole ? 10 : 6; /* 10: every int is printed in full */
-  if (!a) return otherwise;
-  if (a->number >= least && a->number <= most && (!whole || a->number == floor(a->number)))
-    return a->number; /* not reached by a NaN */
-  syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name, a->number,
-                  whole ? "whole " : "", digits, least, digits, most);
+  if (!arg) return otherwise;
+  if (arg->number >= low && arg->number <= high && (!whole || arg->number == floor(arg->number)))
+    return arg->number; /* not reached by a NaN */
+  syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name,
+                  arg->number, whole ? "whole " : "", digits, low, digits, high);
   return otherwise;
 }
-int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
-  return (int)syn__arg_number(b, name, otherwise, least, most, 1);
+int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high) {
+  return (int)syn__arg_number(b, name, otherwise, low, high, 1);
 }
-float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most) {
-  return (float)syn__arg_number(b, name, (double)otherwise, (double)least, (double)most, 0);
+float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high) {
+  return (float)syn__arg_number(b, name, (double)otherwise, (double)low, (double)high, 0);
 }
 
 static int syn__text_is(syn_text a, const char *b) {
@@ -8277,18 +8277,18 @@ static int syn__text_is(syn_text a, const char *b) {
 /* The place of the word in a list of names; `otherwise` as above. */
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise) {
-  const syn__arg *a = syn__arg_find(b->layer, name);
+  const syn__arg *arg = syn__arg_find(b->layer, name);
   char list[160]; /* the words, for the message */
   syn__text_out w = syn__text_begin(list, sizeof list);
   int i;
-  if (!a) return otherwise;
+  if (!arg) return otherwise;
   for (i = 0; i < count; i++) {
-    if (syn__text_is(a->word, words[i])) return i;
+    if (syn__text_is(arg->word, words[i])) return i;
     if (SYN__MESSAGES) syn__print(&w, "%s%s", i ? ", " : "", words[i]);
   }
   syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
-                  a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list,
-                  syn__nearest(a->word.at, a->word.size, words, (size_t)count, sizeof *words));
+                  arg->word.size < 40 ? (int)arg->word.size : 40, arg->word.at, list,
+                  syn__nearest(arg->word.at, arg->word.size, words, (size_t)count, sizeof *words));
   return otherwise;
 }
 
@@ -8548,14 +8548,14 @@ typedef struct syn__row_ids {
   int count;
 } syn__row_ids;
 
-/* Copies the ids, each of which is least .. most; they live as long as the tape. */
-static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int least, int most) {
+/* Copies the ids, each of which is low .. high; they live as long as the tape. */
+static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int high) {
   syn__row_ids *own = (syn__row_ids *)n->own;
   int i;
   for (i = 0; i < own->count; i++)
-    if (own->ids[i] < least || own->ids[i] > most)
+    if (own->ids[i] < low || own->ids[i] > high)
       return syn__fail_build(b, SYN_E_VALUE, "%s: number %d is %d, wanted %d to %d", n->kind->name,
-                             i, own->ids[i], least, most);
+                             i, own->ids[i], low, high);
   own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
   return own->ids ? SYN_OK : SYN_E_MEMORY;
 }
@@ -10923,10 +10923,10 @@ static int syn__row_order(int at, int count, int nk) {
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
-   of Pd_i. */
+/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `columns`
+   columns of Pd_i. */
 static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd,
-                                  int most) {
+                                  int columns) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
@@ -10938,16 +10938,16 @@ static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float
     memcpy(pd, p, seen * sizeof *p);
     t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
   }
-  if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
+  if ((size_t)columns > seen) memset(pd + seen, 0, ((size_t)columns - seen) * sizeof *pd);
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
 static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin,
                                       int end, float *pd, size_t pd_row) {
-  int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
+  int at, r, count = end - begin, columns = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_order(at, count, o->g.nk);
-    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, most);
+    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, columns);
   }
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
@@ -10993,23 +10993,23 @@ static syn__product syn__soft_dv(const syn__head *o, const float *pd, size_t pd_
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
-   causal mask, up to `most`, become 0. */
+   causal mask, up to `columns`, become 0. */
 static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, float *dp,
-                                  int most) {
+                                  int columns) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   else memcpy(p, dp, seen * sizeof *p);
   if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
-  if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+  if ((size_t)columns > seen) memset(dp + seen, 0, ((size_t)columns - seen) * sizeof *dp);
 }
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
    tiles of dPd; syn__softmax_row_back clears the columns behind the causal mask. */
 static void syn__head_back(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk);
-  int i, r, at, end, most;
+  int i, r, at, end, columns;
   syn_matrix v = syn_matrix_of(o->v, o->g.nk, o->c, o->v_row);
   syn__product dp = syn__product_of(
       syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
@@ -11019,11 +11019,11 @@ static void syn__head_back(const syn_tape *t, const syn__head *o) {
   for (i = 0; i < o->g.nq; i = end) {
     end = syn__query_block_end(&o->g, i);
     dp.a.x = dv.b.x = (float *)o->dy + (size_t)i * o->y_row;
-    most = syn__keys_seen(&o->g, end - 1);
-    t->k->gemm(&dp, 0, end - i, 0, (most + 15) / 16);
+    columns = syn__keys_seen(&o->g, end - 1);
+    t->k->gemm(&dp, 0, end - i, 0, (columns + 15) / 16);
     for (at = 0; at < end - i; at++) {
       r = syn__row_order(at, end - i, o->g.nk);
-      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, most);
+      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, columns);
     }
     syn__causal_block_tn(t, &o->g, dv, i, end);
   }
@@ -13853,9 +13853,9 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
 }
 /* Returns l; null: l is null, or no memory. */
 static syn_layer *syn__arg_add(syn_build *b, syn_layer *l, const char *name, double number) {
-  syn__arg *a = l ? syn__arg_new(b, l, name) : NULL;
-  if (!a) return NULL;
-  a->number = number;
+  syn__arg *arg = l ? syn__arg_new(b, l, name) : NULL;
+  if (!arg) return NULL;
+  arg->number = number;
   return l;
 }
 
@@ -14146,7 +14146,7 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
   syn_text name, key = syn__parse_key(b);
   char type, text[200] = "";
-  syn__arg *a;
+  syn__arg *arg;
   while ((type = syn__list_take(&list, &name)) != 0) {
     if (key.size ? !syn__text_compare(name, key) : type == 'C' || position-- == 0) break;
     nearest = syn__nearer(key.at, key.size, nearest, name.at);
@@ -14158,11 +14158,11 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
                     l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
     return syn__fail_at(b, from, text, nearest);
   }
-  a = syn__arg_new(b, l, syn__arena_text(&b->tree, name.at, name.size));
-  if (!a || !a->name) return SYN_E_MEMORY;
-  if (type != 'C' && syn__arg_find(l, a->name) != a) {
+  arg = syn__arg_new(b, l, syn__arena_text(&b->tree, name.at, name.size));
+  if (!arg || !arg->name) return SYN_E_MEMORY;
+  if (type != 'C' && syn__arg_find(l, arg->name) != arg) {
     if (SYN__MESSAGES)
-      syn__snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
+      syn__snprintf(text, sizeof text, "the argument %.40s is given twice", arg->name);
     return syn__fail_at(b, from, text, NULL);
   }
   if (type == 'c' || type == 'C') {
@@ -14171,8 +14171,8 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
     l->args[l->n_args - 1].chain = chain;
     return s;
   }
-  if (type == 'w' || type == 'k') return syn__parse_words(b, type == 'k', &a->word);
-  return syn__parse_number(b, &a->number);
+  if (type == 'w' || type == 'k') return syn__parse_words(b, type == 'k', &arg->word);
+  return syn__parse_number(b, &arg->number);
 }
 
 /* No brackets and () are the same: every argument has its default. `,` and `|` are the same, too:
