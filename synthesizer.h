@@ -231,7 +231,7 @@
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
-   vsnprintf is called); models come from memory, go to a sink; syn_learn wants a clock.
+   vsnprintf is called); models come from memory or a source, go to a sink; syn_learn wants a clock.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
    SYN_SMALL, defined by the user: nothing but small models, see >>small types.
 
@@ -891,6 +891,14 @@ typedef struct syn_sink {
   void *user; /* passed to write */
 } syn_sink;
 
+/* Where bytes come from: `read` copies the next `size` bytes to `to` and returns how many it
+   copied; fewer: it failed. All bytes are asked for once, from the first to the last. */
+typedef struct syn_source {
+  size_t (*read)(void *user, void *to, size_t size);
+  void *user;  /* passed to read */
+  size_t size; /* bytes of all */
+} syn_source;
+
 /* ==============================================================================================
    >>api   the functions, in the order of the implementation
    ============================================================================================== */
@@ -905,8 +913,8 @@ SYN_API int syn_version(void);
   X(syn_extent) X(syn_cost) X(syn_initial) X(syn_part) X(syn_node) X(syn_kind) X(syn_var) \
   X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_trace_config) \
   X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
-  X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_random) \
-  X(syn_conv) X(syn_matrix) X(syn_small_options)
+  X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_source) \
+  X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options)
 /* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
 #define SYN__PLUS_SIZE(type) + sizeof(type)
 #define SYN_ABI ((uint32_t)(SYN_VERSION_NUMBER * UINT32_C(65536) SYN_STRUCTS(SYN__PLUS_SIZE)))
@@ -1496,9 +1504,10 @@ SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, con
 SYN_API const char *
 syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is none */
 
-#ifndef SYN_NO_STDIO
 /* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
+SYN_API syn_file *syn_file_load_from(syn_context *c, const syn_source *source);
+#ifndef SYN_NO_STDIO
 SYN_API syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
 /* The same for a file in memory; `bytes` are not copied, must outlive the syn_file and must not
@@ -1555,6 +1564,8 @@ SYN_API syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, cons
    network in the metadata wants; the message names it. So is a weight that is not finite, unless
    syn_options.not_finite says otherwise: the message names tensor and byte. */
 SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
+/* The same from a source, whose bytes the model keeps in memory of its own. */
+SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source);
 SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
 SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
@@ -1571,12 +1582,16 @@ SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
    included, and decoders and runs made before keep reading the old weights in the panels, which
    stay until syn_model_free. A file whose weights are integers is loaded as by syn_model_load. */
 SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
+#endif
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
    seed, batch_tokens, accumulate, every, shapes), holds numbers that are not finite, or has changed
    since it was written, as its checksum shows, is refused; then trainer and model are what they
    were. Checkpoints of earlier versions have no checksum and are loaded. */
+SYN_API syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink);
+SYN_API syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source);
+#ifndef SYN_NO_STDIO
 SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -2888,7 +2903,8 @@ static void syn__default_release(void *user, void *block) {
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
-  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
+  if (c && c->status != SYN_E_VERSION && bytes < SIZE_MAX / 2)
+    block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
@@ -21950,6 +21966,62 @@ const char *syn_file_value(const syn_file *f, const char *key) {
   return pair ? pair->value : NULL;
 }
 
+/* A source that is read. Every byte is read once: another process may write a file meanwhile, and
+   what was checked must be what is used. */
+typedef struct syn__stream_in {
+  syn_context *c;
+  const char *where; /* for messages: the end of a path, or "source" */
+  const syn_source *source;
+  size_t at; /* bytes read so far */
+} syn__stream_in;
+
+/* The next `size` bytes. */
+static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
+  const char *reason = "it ends there";
+  size_t got;
+#ifndef SYN_NO_STDIO
+  errno = 0;
+#endif
+  got = s->source->read(s->source->user, to, size);
+  s->at += got;
+  if (got == size) return SYN_OK;
+#ifndef SYN_NO_STDIO
+  if (errno) reason = strerror(errno);
+#endif
+  return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", s->where,
+                   (unsigned long)s->at, (unsigned long)s->source->size, reason);
+}
+
+/* The whole file as a block, or its header alone; null (recorded): failed. Memory is allocated only
+   where the first 8 bytes can begin a safetensors file of that size. */
+static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
+  unsigned char head[8] = {0}, *block;
+  size_t size = s->source->size, length;
+  if (size >= sizeof head && syn__stream_read(s, head, sizeof head)) return NULL;
+  length = syn__header_length(s->c, s->where, head, size);
+  if (!length) return NULL;
+  if (!whole) size = sizeof head + length;
+  block = (unsigned char *)syn__alloc(s->c, size, 1);
+  if (!block) {
+    syn__memory_for(s->c, "the bytes of %s", s->where);
+    return NULL;
+  }
+  memcpy(block, head, sizeof head);
+  if (!syn__stream_read(s, block + sizeof head, size - sizeof head)) return block;
+  syn__free(s->c, block);
+  return NULL;
+}
+
+static syn_file *syn__file_read(syn_context *c, const char *where, const syn_source *source) {
+  syn__stream_in s = {c, where, source, 0};
+  void *block = syn__stream_block(&s, 1);
+  return block ? syn__file_open(c, where, block, block, source->size) : NULL;
+}
+syn_file *syn_file_load_from(syn_context *c, const syn_source *source) {
+  if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
+  return syn__file_read(c, "source", source);
+}
+
 #ifndef SYN_NO_STDIO
 
 /* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
@@ -22005,81 +22077,52 @@ static FILE *syn__path_open(const char *path, const char *mode) {
 #endif
 }
 
-/* Bytes of an open file, which is then behind its first 8; UINT64_MAX when it has no size, as a
-   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
+/* Bytes of an open file, which is then at its begin; UINT64_MAX when it has no size, as a pipe. A
+   long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
 #else
   int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
 #endif
-  return size < 0 || fseek(in, 8, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* An open file, and what was read of it. Every byte is read once: another process may write the
-   file meanwhile, and what was checked must be what is used. */
-typedef struct syn__stream_in {
-  syn_context *c;
-  const char *path;
+static size_t syn__path_read(void *user, void *to, size_t size) {
+  return fread(to, 1, size, (FILE *)user);
+}
+
+/* The file under a path as a source, whose user is the FILE; null (recorded): it cannot be read. A
+   byte is read before the size is measured: on Unix a folder opens as a file and fails only
+   there. */
+static syn_source syn__path_source(syn_context *c, const char *path) {
+  syn_source source = {syn__path_read, NULL, 0};
   FILE *in;
-  size_t at, size; /* bytes read so far; of the file */
-  unsigned char head[8];
-} syn__stream_in;
-
-/* Opens the file and reads `head`; *length: of the header, 0 (recorded): no safetensors file. The
-   8 bytes are read before the size is measured: on Unix a folder opens as a file and fails only
-   here. */
-static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
-  syn__stream_in s = {c, path, NULL, 0, 0, {0}};
-  uint64_t size;
-  *length = 0;
-  errno = 0;
-  s.in = path ? syn__path_open(path, "rb") : NULL;
-  if (!s.in) {
-    syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
-    return s;
+  uint64_t size = UINT64_MAX;
+  errno = path ? 0 : EINVAL;
+  in = path ? syn__path_open(path, "rb") : NULL;
+  if (!in) {
+    syn__path_fail(c, path ? path : "null path", "open", errno);
+    return source;
   }
-  s.at = fread(s.head, 1, 8, s.in);
-  size = ferror(s.in) ? UINT64_MAX : syn__file_length(s.in);
-  s.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
-  if (size == UINT64_MAX) syn__path_fail(c, path, ferror(s.in) ? "read" : "tell its size", errno);
-  else *length = syn__header_length(c, syn__path_end(path), s.head, s.at < 8 ? s.at : s.size);
-  return s;
-}
-
-/* The next `size` bytes. */
-static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
-  size_t got;
-  errno = 0;
-  got = fread(to, 1, size, s->in);
-  s->at += got;
-  if (got == size) return SYN_OK;
-  return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s",
-                   syn__path_end(s->path), (unsigned long)s->at, (unsigned long)s->size,
-                   ferror(s->in) ? strerror(errno) : "the file ends");
-}
-
-/* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
-static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
-  unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block) {
-    syn__memory_for(s->c, "the bytes of %s", syn__path_end(s->path));
-    return NULL;
+  if (fgetc(in) != EOF || !ferror(in)) size = syn__file_length(in);
+  if (size == UINT64_MAX) {
+    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
+    fclose(in);
+    return source;
   }
-  memcpy(block, s->head, 8);
-  if (!syn__stream_read(s, block + 8, size - 8)) return block;
-  syn__free(s->c, block);
-  return NULL;
+  source.user = in;
+  source.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
+  return source;
 }
 
-/* The whole file is one block. Memory is allocated only where the first bytes can begin a
-   safetensors file of that size. */
 syn_file *syn_file_load(syn_context *c, const char *path) {
-  size_t length;
-  syn__stream_in s = syn__stream_open(c, path, &length);
-  void *block = length ? syn__stream_block(&s, s.size) : NULL;
-  if (s.in) fclose(s.in);
-  return block ? syn__file_open(c, syn__path_end(path), block, block, s.size) : NULL;
+  const syn_source source = syn__path_source(c, path);
+  syn_file *f;
+  if (!source.user) return NULL;
+  f = syn__file_read(c, syn__path_end(path), &source);
+  fclose((FILE *)source.user);
+  return f;
 }
 
 #endif /* !SYN_NO_STDIO */
@@ -23020,21 +23063,25 @@ static syn__builder syn__model_builder(syn_context *c, const syn_model *m, const
   else syn__add_model(&b, m, which);
   return b;
 }
+
+/* Writes what was built and frees it. */
+static syn_status syn__builder_write(syn__builder *b, const syn_sink *sink) {
+  if (!b->status)
+    b->status = syn_file_write_to(b->c, sink, (const syn_pair *)b->pairs.items, b->pairs.count,
+                                  (const syn_entry *)b->entries.items, b->entries.count);
+  syn__builder_free(b);
+  return b->status;
+}
 syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, const char *type,
                                 const syn_sink *sink) {
   syn__builder b = syn__model_builder(c, m, type);
-  if (!b.status)
-    b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
-                                 (const syn_entry *)b.entries.items, b.entries.count);
-  syn__builder_free(&b);
-  return b.status;
+  return syn__builder_write(&b, sink);
 }
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
   return syn_model_save_as_to(c, m, "f32", sink);
 }
 
 #ifndef SYN_NO_STDIO
-/* Writes the file and frees the builder. */
 static syn_status syn__builder_save(syn__builder *b, const char *path) {
   if (!b->status)
     b->status = syn_file_write(b->c, path, (const syn_pair *)b->pairs.items, b->pairs.count,
@@ -23231,6 +23278,9 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
 #endif
   return m;
 }
+syn_model *syn_model_load_from(syn_context *c, const syn_source *source) {
+  return syn__model_of(c, syn_file_load_from(c, source));
+}
 #ifndef SYN_NO_STDIO
 syn_model *syn_model_load(syn_context *c, const char *path) {
   return syn__model_of(c, syn_file_load(c, path));
@@ -23363,13 +23413,18 @@ static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integer
 }
 
 syn_model *syn_model_load_packed(syn_context *c, const char *path) {
-  size_t length;
-  syn__stream_in s = syn__stream_open(c, path, &length);
-  void *block = length ? syn__stream_block(&s, 8 + length) : NULL;
-  syn_file *f = block ? syn__file_parse(c, syn__path_end(path), block, block, s.size) : NULL;
+  const syn_source source = syn__path_source(c, path);
+  syn__stream_in s = {c, "", &source, 0};
+  void *block;
+  syn_file *f;
+  syn_model *m = NULL;
   int integers = 0;
-  syn_model *m = f ? syn__model_packed(&s, f, &integers) : NULL;
-  if (s.in) fclose(s.in);
+  if (!source.user) return NULL;
+  s.where = syn__path_end(path);
+  block = syn__stream_block(&s, 0);
+  f = block ? syn__file_parse(c, s.where, block, block, source.size) : NULL;
+  if (f) m = syn__model_packed(&s, f, &integers);
+  fclose((FILE *)source.user);
   return integers ? syn_model_load(c, path) : m;
 }
 #endif
@@ -23388,8 +23443,6 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
    the numbers (syn__state_read), checks every tensor (syn__checkpoint_check), and only then copies
    into the trainer (syn__checkpoint_restore): weights, moments of the optimizer, best weights,
    numbers. */
-
-#ifndef SYN_NO_STDIO
 
 /* Floats are stored by their bits, so that infinities are restored. */
 static int64_t syn__float_bits(float x) {
@@ -23502,15 +23555,18 @@ static syn_status syn__checksum_check(syn_context *c, const syn_file *f) {
                    syn__signed_decimal(a, sum), syn__signed_decimal(b, wanted));
 }
 
-syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
+/* The builder of a checkpoint; a failure is in its status. */
+static syn__builder syn__checkpoint_builder(syn_context *c, const syn_trainer *t) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
   syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer") ||
-      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved"))
-    return SYN_E_VALUE;
+      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved")) {
+    b.status = SYN_E_VALUE;
+    return b;
+  }
   syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
@@ -23524,8 +23580,18 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
     syn__add_int(&b, "train.checksum",
                  (int64_t)syn__checksum((const syn_pair *)b.pairs.items, b.pairs.count,
                                         (const syn_entry *)b.entries.items, b.entries.count));
+  return b;
+}
+syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink) {
+  syn__builder b = syn__checkpoint_builder(c, t);
+  return syn__builder_write(&b, sink);
+}
+#ifndef SYN_NO_STDIO
+syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
+  syn__builder b = syn__checkpoint_builder(c, t);
   return syn__builder_save(&b, path);
 }
+#endif
 
 /* Checks that a value of the file is that of the training; a file without the key has "". */
 static syn_status syn__state_same(syn_context *c, const syn_file *f, const char *key,
@@ -23616,30 +23682,35 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
     if (!(fabs((double)t->first[i]) <= t->max_first)) t->max_first = fabs((double)t->first[i]);
 }
 
-/* A file that is refused leaves the trainer and its model as they were. */
-static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
+/* Takes the file of a checkpoint, frees it; null: its error is recorded. A file that is refused
+   leaves the trainer and its model as they were. */
+static syn_status syn__trainer_resume(syn_trainer *t, syn_file *f) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
-  syn_status s;
+  syn_status s = f ? syn__checksum_check(t->c, f) : t->c->status;
   syn__state_fields(t, &t->state, fields);
-  s = syn__checksum_check(t->c, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
   if (s == SYN_OK) {
     syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
     s = syn__checkpoint_check(t, f, tensors);
   }
   if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
-  return s;
-}
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  const int busy = t && syn__busy(t->c, t->busy, "training: the trainer is at work");
-  syn_file *f = t && !busy ? syn_file_load(t->c, path) : NULL;
-  syn_status s = f ? syn__trainer_resume(t, f) : t && !busy ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }
-
-#endif /* SYN_NO_STDIO */
+static int syn__trainer_can_load(const syn_trainer *t) {
+  return t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
+}
+syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source) {
+  if (!syn__trainer_can_load(t)) return SYN_E_VALUE;
+  return syn__trainer_resume(t, syn_file_load_from(t->c, source));
+}
+#ifndef SYN_NO_STDIO
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  if (!syn__trainer_can_load(t)) return SYN_E_VALUE;
+  return syn__trainer_resume(t, syn_file_load(t->c, path));
+}
+#endif
 
 /* ==============================================================================================
    >>check   proves a kind inside small networks: causality, padding, steps, files, gradients

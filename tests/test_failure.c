@@ -38,8 +38,8 @@ typedef struct world {
   bytes out; /* of the sink */
 } world;
 
-/* The bytes of good.safetensors, and a tokenizer and a small model as bytes. */
-static bytes good, saved_tokenizer, small;
+/* The bytes of good.safetensors, a tokenizer, a small model and good.checkpoint as bytes. */
+static bytes good, saved_tokenizer, small, good_checkpoint;
 
 static syn_tensor *bias; /* of the tape of the newest world */
 
@@ -526,6 +526,30 @@ static int of_read(syn_file *f, uint64_t *hash) {
 static int call_file_load(world *w, uint64_t *hash) {
   return of_read(syn_file_load(&w->c, "good.safetensors"), hash);
 }
+/* A source of bytes that were written before. */
+typedef struct reading {
+  const bytes *b;
+  size_t at;
+} reading;
+static size_t bytes_read(void *user, void *to, size_t size) {
+  reading *r = (reading *)user;
+  memcpy(to, r->b->at + r->at, size);
+  r->at += size;
+  return size;
+}
+static syn_source source_of(reading *r, const bytes *b) {
+  syn_source source = {bytes_read, NULL, 0};
+  r->b = b;
+  r->at = 0;
+  source.user = r;
+  source.size = b->size;
+  return source;
+}
+static int call_file_load_from(world *w, uint64_t *hash) {
+  reading r;
+  syn_source source = source_of(&r, &good);
+  return of_read(syn_file_load_from(&w->c, &source), hash);
+}
 static int call_file_view(world *w, uint64_t *hash) {
   return of_read(syn_file_view(&w->c, good.at, good.size), hash);
 }
@@ -574,6 +598,22 @@ static int call_model_view(world *w, uint64_t *hash) {
 }
 static int call_load_packed(world *w, uint64_t *hash) {
   return of_model(syn_model_load_packed(&w->c, "good.safetensors"), hash);
+}
+static int call_model_load_from(world *w, uint64_t *hash) {
+  reading r;
+  syn_source source = source_of(&r, &good);
+  return of_model(syn_model_load_from(&w->c, &source), hash);
+}
+static int call_trainer_save_to(world *w, uint64_t *hash) {
+  syn_sink sink = sink_empty(w);
+  return of_sink(w, syn_trainer_save_to(&w->c, w->t, &sink), hash);
+}
+static int call_trainer_load_from(world *w, uint64_t *hash) {
+  reading r;
+  syn_source source = source_of(&r, &good_checkpoint);
+  syn_status status = syn_trainer_load_from(w->t, &source);
+  *hash = hash_world(w);
+  return status == SYN_OK;
 }
 static int call_trainer_save(world *w, uint64_t *hash) {
   uint64_t before = hash_file("checkpoint.safetensors");
@@ -852,6 +892,8 @@ static const struct job {
             {"syn_trainer_evaluate", call_evaluate, 0},
             {"syn_model_evaluate", call_model_evaluate, 0},
             {"syn_trainer_save", call_trainer_save, 0},
+            {"syn_trainer_save_to", call_trainer_save_to, 0},
+            {"syn_trainer_load_from", call_trainer_load_from, 0},
             {"syn_trainer_load", call_trainer_load, 0},
             {"syn_decoder_new", call_decoder_new, 0},
             {"syn_tokenizer_learn, byte", call_byte, 0},
@@ -862,6 +904,7 @@ static const struct job {
             {"syn_tokenizer_load", call_tokenizer_load, 0},
             {"syn_learn", call_learn_model, 0},
             {"syn_file_load", call_file_load, 0},
+            {"syn_file_load_from", call_file_load_from, 0},
             {"syn_file_view", call_file_view, 0},
             {"syn_file_size", call_file_size, 0},
             {"syn_file_write", call_file_write, 0},
@@ -872,6 +915,7 @@ static const struct job {
             {"syn_model_save_as", call_save_as, 0},
             {"syn_model_view", call_model_view, 0},
             {"syn_model_load", call_model_load, 0},
+            {"syn_model_load_from", call_model_load_from, 0},
             {"syn_model_load, i4", call_model_load_i4, 0},
             {"syn_model_load_packed", call_load_packed, 0},
             {"syn_small_write", call_small_write, OBJECTS},
@@ -1199,6 +1243,10 @@ static int prepare(void) {
   syn_tokenizer_save(t, saved_tokenizer.at, saved_tokenizer.size);
   CHECK(!syn_trainer_run(w.t, w.d, w.d, NULL, NULL), "%s", w.c.message);
   CHECK(!syn_trainer_save(&w.c, w.t, "good.checkpoint"), "%s", w.c.message);
+  sink = sink_of(&good_checkpoint);
+  CHECK(!syn_trainer_save_to(&w.c, w.t, &sink), "%s", w.c.message);
+  CHECK(syn_hash(SYN_HASH_START, good_checkpoint.at, good_checkpoint.size) ==
+        hash_file("good.checkpoint"), "a sink and a file get other bytes");
   world_free(&w);
   return check_failed == 0;
 }

@@ -601,6 +601,65 @@ static void cannot_open(const char *path, syn_status status, const char *words) 
   syn_file_free(f);
 }
 
+/* A source of bytes of which `limit` can be read; it notes a call behind the end. */
+typedef struct spring {
+  const store *from;
+  size_t at, limit;
+  int behind;
+} spring;
+static size_t spring_read(void *user, void *to, size_t size) {
+  spring *s = (spring *)user;
+  size_t left = s->limit - s->at, n = size < left ? size : left;
+  s->behind += !size || s->at + size > s->from->size;
+  memcpy(to, s->from->at + s->at, n);
+  s->at += n;
+  errno = 0;
+  return n;
+}
+
+/* The same file from a source as from memory; each byte once; any number of them may be missing. */
+static void test_source(const store *whole) {
+  syn_context c;
+  heap h;
+  syn_source source;
+  spring s;
+  syn_file *f, *view;
+  size_t n, i;
+  source.read = spring_read;
+  source.user = &s;
+  source.size = whole->size;
+  for (n = 0; n <= whole->size; n++) {
+    memset(&s, 0, sizeof s);
+    s.from = whole;
+    s.limit = n;
+    context_on(&c, &h, 0);
+    f = syn_file_load_from(&c, &source);
+    CHECK(!s.behind && s.at == n, "%lu bytes: read to %lu", (unsigned long)n, (unsigned long)s.at);
+    if (n == whole->size) break;
+    CHECK(!f && c.status == SYN_E_FILE && strstr(c.message, "source: only ") &&
+          strstr(c.message, "it ends there") && !h.blocks, "%lu bytes: %s", (unsigned long)n, c.message);
+  }
+  view = syn_file_view(&c, whole->at, whole->size);
+  CHECK(f && view && syn_file_count(f) == ENTRIES, "%s", c.message);
+  for (i = 0; f && view && i < ENTRIES; i++)
+    CHECK(!memcmp(syn_file_entry(f, i)->data, syn_file_entry(view, i)->data, syn_file_entry(f, i)->bytes),
+          "tensor %lu", (unsigned long)i);
+  syn_file_free(view);
+  syn_file_free(f);
+  for (n = 0; n < 12; n++) { /* a source that is too small asks for no byte, or for the first 8 */
+    s.at = 0;
+    source.size = n;
+    context_on(&c, &h, 0);
+    CHECK(!syn_file_load_from(&c, &source) && c.status == SYN_E_FORMAT && s.at <= 8, "%s", c.message);
+  }
+  source.read = NULL;
+  context_on(&c, &h, 0);
+  CHECK(!syn_file_load_from(&c, &source) && strstr(c.message, "no source"), "%s", c.message);
+  context_on(&c, &h, 0);
+  CHECK(!syn_model_load_from(&c, NULL) && strstr(c.message, "no source"), "%s", c.message);
+  CHECK(syn_trainer_load_from(NULL, NULL) == SYN_E_VALUE, "no trainer");
+}
+
 static void cannot_write(const content *t, const char *path, const char *words) {
   char shown[400];
   syn_context c;
@@ -1316,6 +1375,7 @@ int main(void) {
   test_memory(&t, &whole);
   test_refused(&t);
   test_sink(&t, &whole);
+  test_source(&whole);
   test_files(&t, &whole);
   test_full(&t, &whole);
   test_messages();
