@@ -100,13 +100,83 @@
    each) and values (tensors between them), checks every shape and names every parameter after its
    place: "encoder.1.0.0.1.w_v". A run gives the graph memory for a batch; forward walks the
    nodes, backward walks them back. A kind of layer is a struct of a name and functions
-   (syn_kind); yours can be added through syn_options.kinds. The layers are listed in README.md;
-   each section begins with its equation.
+   (syn_kind); yours can be added through syn_options.kinds.
 
    LETTERS of shapes:  B sentences of a batch, T and S tokens of target and source, N max_len, d
    width, H heads, c = d/H width of a head, e = H c, V vocabulary. Matrices are row-major; W of y
    = x W^T + b is [out, in]. Rows are tokens: the sentences of a batch lie packed one behind the
    other, so padding costs nothing and changes nothing.
+
+   LAYERS    Arguments stand in this order, then NAME=VALUE: ff(64, act=gelu). Those with = have
+   that default; heads, dropout and rate have the model's; others must be given. d: width of the
+   input; X, Y: chains. # begins a comment, $NAME is one of syn_config.vars. The equation of a layer
+   stands in its section, >>kind NAME. *: it ends with dropout; a dropout(rate) directly behind it
+   gives this dropout another rate.
+
+     pos(scale=1, dropout)                   x sqrt(d) + sinusoids of the place; scale=0: without
+                                             sqrt(d), and without dropout if none is given
+     learn_pos(dropout)                      x + a learned vector of the place
+     dropout(rate)                           x, while training with dropout
+     id                                      x
+     linear(n=d_model, bias=1, dropout)      * x W^T + b
+     ff(n=d_model, act=relu, dropout)        * act(x W^T + b): relu, gelu, tanh, sigmoid, swish, glu
+     cnn(n=d_model, k=3, act=glu, dilate=1, dropout)
+                                             * ff over k tokens: in an encoder those around, in a
+                                             decoder those up to the token
+     act(act=relu)                           elementwise; not glu
+     norm                                    layer normalization
+     rms_norm                                the same without mean and shift (section norm)
+     rnn(n=d_model, cell=lstm)               a cell from token to token: lstm, gru
+     birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
+     res(X)                                  x + X(x)
+     highway(X)                              g x + (1-g) X(x), g a learned gate
+     concat(X | Y)                           outputs of any number of chains side by side
+     parallel_add(X | Y)                     their sum
+     repeat(n, X)                            n copies of X, each with weights of its own
+     universal(n, X)                         n steps of X with the same weights; before step s: x +
+                                             sinusoids of the place and of s
+     input_feed                              the decoder's output of the token before beside x;
+                                             first layer of a decoder
+     rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
+     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
+       mix=alpha, shared=0, dropout)  * self-attention, causal in a decoder; KINDS below
+     mh_dot_src_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)
+                                             * attention of a decoder to the encoder's output;
+                                             source=increasing, decreasing: to the copies of its
+                                             repeat, in order, in reverse
+     mlp_src_att(n=d_model, dropout)         the same, by scores w . tanh(W q + U u)
+     light_conv(k=7, heads, dropout)         * sum of k tokens, weights learned per head
+     dyn_conv(k=7, heads, dropout)           * weights made from the token (section light_conv)
+     aop(heads, keys=3d, c_k=d/heads, c_v=d/heads, dropout)  * attention to learned keys and values
+     linformer(k=32, heads, dropout)         * attention to k learned sums; encoder only
+     fixed_att(heads, dropout)               * seven heads see fixed places, the others are V;
+                                             encoder only
+
+     ffl(n=4d, act=relu)                     ff(n, act) -> linear(d)
+     res_d(X)                                res(X -> dropout)
+     res_nd(X)                               res(norm -> X -> dropout)
+     parallel(X | Y)                         concat(X | Y)
+     mh_dot_self_att(heads, c=d/heads, dropout)  syn_att(V, heads, c)
+     mh_dot_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)  mh_dot_src_att
+     dot_src_att(s=d, dropout)               mh_dot_src_att(1, 1/sqrt(s))
+     mlp_att(n=d_model, dropout)             mlp_src_att(n)
+
+   KINDS of syn_att: the scores of a head, sections >>kind syn_att: KIND. R+V is a mixture by
+   learned shares, mix=sum a sum. tile=t: tables of t places repeat, so that any length fits.
+   softmax=0: no softmax (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a
+   head.
+
+     V        q_i . k_j / sqrt(c), the Transformer's
+     R        a learned table [N,N]
+     Fix      a random table that is never trained
+     FR       a learned table of rank k
+     D        N scores from token i alone: two linear layers with a relu between
+     BD       the same with m hidden units of a head
+     FD       the same as a product of a and b scores, a b >= N; a is ceil(sqrt N) if not given
+     Conv     N scores from f tokens around i: a convolution
+     CRC      two convolutions with a relu between, of f and of f2 tokens
+     BCRC     the same with m hidden channels of a head
+     GLU      N scores from token i alone: a gated linear unit
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
@@ -199,13 +269,15 @@
      sentinel: a token that stands for a hidden span (data)
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
-   RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, and their
-   training. 0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also
-   a program of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
-   splits at runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold
-   the characters of its texts spells them in bytes, or is refused; syn_init_report has a fourth
-   argument; a file is saved through a new file of a random name; a callback that calls back into
-   its object gets an error. */
+   RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
+   0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also a program
+   of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with
+   syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
+   Unicode's; a bpe:SIZE that cannot hold the characters of its texts spells them in bytes, or is
+   refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
+   name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
+   that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
+   source keeps. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -532,7 +604,7 @@ struct syn_node {
    forward is its step. The rows of a step are the newest token of every hypothesis; in a prefill
    they are the tokens at several places of every prompt, place by place. A step writes all of them
    to its cache before it reads, and has no buffers of pairs. `backward`, `start`, `step` and `cost`
-   may be null. syn_kind_check proves all this. */
+   may be null. syn_kind_check checks all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -1021,9 +1093,8 @@ SYN_API float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
 
 /* -- for authors of kinds: in `shape` and `build` -- */
 
-SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most);
-SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float least,
-                            float most);
+SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high);
+SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high);
 SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise);
 SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
@@ -1105,11 +1176,11 @@ SYN_API float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
 SYN_API int syn_source_length(const syn_tape *t, int r);
 SYN_API const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
 
-/* Proves a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
+/* Checks a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
    whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
    the context; built-in ones may be checked, too. What is checked: see syn_network_check. */
 SYN_API syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
-/* Proves all kinds of a network (at most 64 wide; give small vocabularies):
+/* Checks all kinds of a network (at most 64 wide; give small vocabularies):
      causal    no row of a decoder depends on a later token
      packed    no sentence depends on the others of its batch, nor on padding
      step      while decoding, each node makes the row that it makes in a forward pass, to the bit
@@ -6565,8 +6636,8 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    keeps its memory. Kinds cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
-   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes them,
-   where it is the first that backward reaches (syn_is_first_write). */
+   that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes
+   them, where it is the first that backward reaches (syn_is_first_write). */
 
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
@@ -7866,8 +7937,8 @@ typedef struct syn__capacity {
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
-  size_t rows = cap->rows[to], most = rows > cap->rows[from] ? rows : cap->rows[from];
-  size_t longest = cap->longest, sum = syn__add_size(e->fixed, syn__mul_size(e->row, most));
+  size_t rows = cap->rows[to], more = rows > cap->rows[from] ? rows : cap->rows[from];
+  size_t longest = cap->longest, sum = syn__add_size(e->fixed, syn__mul_size(e->row, more));
   sum = syn__add_size(sum, syn__mul_size(e->pair, syn__mul_size(rows, longest)));
   sum = syn__add_size(sum, syn__mul_size(e->length, longest));
   sum = syn__add_size(sum, syn__mul_size(e->square, syn__mul_size(longest, longest)));
@@ -7880,7 +7951,7 @@ typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where;   /* pointer to set; null while only sizes are asked */
-  size_t most;     /* largest gap of its subtree */
+  size_t largest;  /* gap of its subtree */
   struct syn__item *child[2];
   struct syn__item *next, *before; /* before it is placed, next: of the same `from` */
   struct syn__item *ends;          /* the next of the same `to` */
@@ -7901,16 +7972,16 @@ typedef struct syn__items {
 } syn__items;
 
 /* A decoder makes no buffer of 0 floats: its pointer stays null. */
-static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
-  if (!size && l->mode == SYN__INFER) return;
-  if (l->items) {
-    syn__item *item = &l->items[l->count];
+static void syn__item_add(syn__items *list, int from, int to, size_t size, float **where) {
+  if (!size && list->mode == SYN__INFER) return;
+  if (list->items) {
+    syn__item *item = &list->items[list->count];
     item->from = from;
     item->to = to;
     item->size = size;
     item->where = where;
   }
-  l->count++;
+  list->count++;
 }
 
 /* -- places: first fit in n log n --
@@ -7933,11 +8004,11 @@ typedef struct syn__item_path {
 } syn__item_path;
 
 /* The link to the buffer at that place, null where it would stand; the path of the nodes above. */
-static syn__item **syn__item_link(syn__item_tree *t, size_t at, syn__item_path *path) {
-  syn__item **link = &t->root;
+static syn__item **syn__item_link(syn__item_tree *tree, size_t at, syn__item_path *path) {
+  syn__item **link = &tree->root;
   for (path->depth = 0; *link && (*link)->at != at;) {
     path->node[path->depth++] = *link;
-    link = &(*link)->child[at >> (t->bits - path->depth) & 1];
+    link = &(*link)->child[at >> (tree->bits - path->depth) & 1];
   }
   return link;
 }
@@ -7949,49 +8020,50 @@ static size_t syn__item_gap(const syn__item *item) {
 static void syn__item_refresh(const syn__item_path *path) {
   int i, k;
   for (i = path->depth - 1; i >= 0; i--) {
-    syn__item *n = path->node[i];
-    n->most = syn__item_gap(n);
+    syn__item *item = path->node[i];
+    item->largest = syn__item_gap(item);
     for (k = 0; k < 2; k++)
-      if (n->child[k] && n->child[k]->most > n->most) n->most = n->child[k]->most;
+      if (item->child[k] && item->child[k]->largest > item->largest)
+        item->largest = item->child[k]->largest;
   }
 }
 /* After its gap has changed. */
-static void syn__item_changed(syn__item_tree *t, syn__item *item) {
+static void syn__item_changed(syn__item_tree *tree, syn__item *item) {
   syn__item_path path;
-  syn__item_link(t, item->at, &path);
+  syn__item_link(tree, item->at, &path);
   path.node[path.depth++] = item;
   syn__item_refresh(&path);
 }
 /* The first buffer in memory with a gap of `size` before it; null: there is none. A node may stand
    before, between or behind its children; all of child 0 stand before all of child 1. */
-static syn__item *syn__item_fit(syn__item *n, size_t size) {
+static syn__item *syn__item_fit(syn__item *item, size_t size) {
   syn__item *best = NULL;
-  while (n && n->most >= size) {
-    if (syn__item_gap(n) >= size && (!best || n->at < best->at)) best = n;
-    n = n->child[!(n->child[0] && n->child[0]->most >= size)];
+  while (item && item->largest >= size) {
+    if (syn__item_gap(item) >= size && (!best || item->at < best->at)) best = item;
+    item = item->child[!(item->child[0] && item->child[0]->largest >= size)];
   }
   return best;
 }
 /* Gives the buffer the front of the first gap that is large enough; 0: there is none. */
-static int syn__item_put(syn__item_tree *t, syn__item *item) {
-  syn__item *behind = syn__item_fit(t->root, item->size);
+static int syn__item_put(syn__item_tree *tree, syn__item *item) {
+  syn__item *behind = syn__item_fit(tree->root, item->size);
   syn__item_path path;
   if (!behind) return 0;
   item->at = behind->at - syn__item_gap(behind);
-  item->most = 0;
+  item->largest = 0;
   item->child[0] = item->child[1] = NULL;
   item->before = behind->before;
   item->next = behind;
   behind->before = item;
   if (item->before) item->before->next = item;
-  syn__item_changed(t, behind);
-  *syn__item_link(t, item->at, &path) = item;
+  syn__item_changed(tree, behind);
+  *syn__item_link(tree, item->at, &path) = item;
   return 1;
 }
 /* Removes a buffer: a leaf below it, if there is one, takes its place in the tree. */
-static void syn__item_remove(syn__item_tree *t, syn__item *item) {
+static void syn__item_remove(syn__item_tree *tree, syn__item *item) {
   syn__item_path path;
-  syn__item **link = syn__item_link(t, item->at, &path), **end = link, *leaf;
+  syn__item **link = syn__item_link(tree, item->at, &path), **end = link, *leaf;
   int depth = path.depth;
   while ((*end)->child[0] || (*end)->child[1]) {
     path.node[path.depth++] = *end;
@@ -8006,7 +8078,7 @@ static void syn__item_remove(syn__item_tree *t, syn__item *item) {
   syn__item_refresh(&path);
   if (item->before) item->before->next = item->next;
   item->next->before = item->before;
-  syn__item_changed(t, item->next);
+  syn__item_changed(tree, item->next);
 }
 
 /* lists [2, times]: the items by `from`, in their order, and by `to`. Items without size are left
@@ -8034,18 +8106,18 @@ static size_t syn__place_lists(syn__item *items, size_t count, syn__item **lists
    so a plan without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, syn__item **lists, size_t times) {
   syn__item end, *item, *next;
-  syn__item_tree t = {&end, 0};
+  syn__item_tree tree = {&end, 0};
   size_t sum = syn__place_lists(items, count, lists, times), i, peak = 0;
   memset(&end, 0, sizeof end);
-  end.at = end.most = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
-  while (end.at >> t.bits) t.bits++;
+  end.at = end.largest = sum < SIZE_MAX / 8 ? sum : SIZE_MAX / 8;
+  while (end.at >> tree.bits) tree.bits++;
   for (i = 0; i < times; i++) {
     for (item = lists[i]; item; item = next) {
       next = item->next;
-      if (!syn__item_put(&t, item)) return SIZE_MAX;
+      if (!syn__item_put(&tree, item)) return SIZE_MAX;
       if (item->at + item->size > peak) peak = item->at + item->size;
     }
-    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&t, item);
+    for (item = lists[times + i]; item; item = item->ends) syn__item_remove(&tree, item);
   }
   return peak;
 }
@@ -8074,9 +8146,9 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
 
 /* Times of a decoder: node i of the encoder runs at i, `start` of node i of the decoder at i, its
    steps at syn__item_step. All steps together last until 2n. */
-static int syn__item_step(const syn__items *l, int node) {
-  int first = l->g->n_encoder;
-  return l->mode == SYN__INFER && node >= first ? node + (int)l->g->n_nodes - first : node;
+static int syn__item_step(const syn__items *list, int node) {
+  int first = list->g->n_encoder;
+  return list->mode == SYN__INFER && node >= first ? node + (int)list->g->n_nodes - first : node;
 }
 
 /* Times of other runs: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's
@@ -8084,46 +8156,46 @@ static int syn__item_step(const syn__items *l, int node) {
    until its last reader's forward. A gradient lives from the last reader's backward, where it is
    zeroed or first written, until the maker's; without a reader it begins at n. A gradient buffer
    that several values share lives until the backward of the first maker. */
-static void syn__item_values(syn__items *l, syn_tape *t) {
-  const syn__graph *g = l->g;
-  int n = (int)g->n_nodes, end = 2 * n - 1, mode = l->mode, alias, from, to;
+static void syn__item_values(syn__items *list, syn_tape *t) {
+  const syn__graph *g = list->g;
+  int n = (int)g->n_nodes, end = 2 * n - 1, mode = list->mode, alias, from, to;
   size_t i;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
-    size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], l->cap->rows[v->stream]));
-    from = syn__item_step(l, v->maker);
-    to = syn__max(v->last, syn__item_step(l, v->last_step)); /* in `start`, in a step */
+    size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], list->cap->rows[v->stream]));
+    from = syn__item_step(list, v->maker);
+    to = syn__max(v->last, syn__item_step(list, v->last_step)); /* in `start`, in a step */
     if (mode == SYN__TRAIN && !syn__not_needed(g, v)) to = end - v->maker;
     else if (mode == SYN__KEEP || v->last < 0) to = end;
-    syn__item_add(l, from, to, size, t ? &t->tensors[i].x : NULL);
-    if (mode == SYN__KEEP) syn__item_add(l, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
+    syn__item_add(list, from, to, size, t ? &t->tensors[i].x : NULL);
+    if (mode == SYN__KEEP) syn__item_add(list, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
     if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
       continue;
     for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
       to = end - g->values[alias].maker;
-    syn__item_add(l, v->last < 0 ? n : end - v->last, to, size, t ? &t->tensors[i].dx : NULL);
+    syn__item_add(list, v->last < 0 ? n : end - v->last, to, size, t ? &t->tensors[i].dx : NULL);
   }
 }
 
 /* Floats of a saved buffer. In a decoder a step has few rows and no pairs: it uses scratch. */
-static size_t syn__saved_floats(const syn__items *l, const syn_node *n, syn_extent e) {
-  syn__capacity cap = *l->cap;
-  if (l->mode == SYN__INFER && n->id >= l->g->n_encoder && n->kind->step) {
+static size_t syn__saved_floats(const syn__items *list, const syn_node *n, syn_extent e) {
+  syn__capacity cap = *list->cap;
+  if (list->mode == SYN__INFER && n->id >= list->g->n_encoder && n->kind->step) {
     e.pair = 0;
     if (n->flags & SYN__STEP_ROWS) cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
   }
-  return syn__extent_floats(l->g, n, &e, &cap);
+  return syn__extent_floats(list->g, n, &e, &cap);
 }
 
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
    BOTH from one to the other. Without a backward pass only the moment of forward is left, and of
    TRAINING nothing. In a decoder `start` may use them, too. */
-static void syn__item_saved(syn__items *l, float **saved) {
-  int n = (int)l->g->n_nodes, mode = l->mode, i, k;
+static void syn__item_saved(syn__items *list, float **saved) {
+  int n = (int)list->g->n_nodes, mode = list->mode, i, k;
   for (i = 0; i < n; i++)
-    for (k = 0; k < l->g->nodes[i]->n_save; k++) {
-      const syn_node *node = l->g->nodes[i];
-      int life = node->save_life[k], step = syn__item_step(l, i);
+    for (k = 0; k < list->g->nodes[i]->n_save; k++) {
+      const syn_node *node = list->g->nodes[i];
+      int life = node->save_life[k], step = syn__item_step(list, i);
       int begin = node->kind->start && !(node->flags & SYN__STEP_ROWS) ? i : step;
       int from = life == SYN_BACKWARD ? 2 * n - 1 - i : begin;
       int to = life == SYN_FORWARD || mode > SYN__KEEP ? step : 2 * n - 1 - i;
@@ -8131,7 +8203,7 @@ static void syn__item_saved(syn__items *l, float **saved) {
       if ((mode == SYN__KEEP && life >= SYN_BOTH) ||
           (mode == SYN__READ && node->seen_heads && node->seen == k))
         to = 2 * n;
-      syn__item_add(l, from, to, syn__saved_floats(l, node, node->save[k]),
+      syn__item_add(list, from, to, syn__saved_floats(list, node, node->save[k]),
                     saved ? &saved[i * SYN_MAX_SAVE + k] : NULL);
     }
 }
@@ -8140,46 +8212,46 @@ static void syn__item_saved(syn__items *l, float **saved) {
    tokens from the first step on: so they share memory with what only the encoder needs. where:
    three lists by node, of arrays [target tokens, n->cache], [source tokens, n->source_cache],
    [blocks, n->key_cache, SYN__KEYS]; start: the buffer of that name. */
-static void syn__item_caches(syn__items *l, float **const where[3], float **start) {
-  const syn__graph *g = l->g;
+static void syn__item_caches(syn__items *list, float **const where[3], float **start) {
+  const syn__graph *g = list->g;
   int i, k, last = (int)g->n_nodes;
-  size_t most = 0;
-  for (i = g->n_encoder; i < last && l->cap->kept[SYN_TGT]; i++) {
+  size_t largest = 0;
+  for (i = g->n_encoder; i < last && list->cap->kept[SYN_TGT]; i++) {
     const syn_node *n = g->nodes[i];
     size_t floats[3];
-    floats[0] = syn__mul_size(l->cap->kept[SYN_TGT], (size_t)n->cache);
-    floats[1] = syn__mul_size(l->cap->kept[SYN_SRC], (size_t)n->source_cache);
-    floats[2] = syn__mul_size(l->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
+    floats[0] = syn__mul_size(list->cap->kept[SYN_TGT], (size_t)n->cache);
+    floats[1] = syn__mul_size(list->cap->kept[SYN_SRC], (size_t)n->source_cache);
+    floats[2] = syn__mul_size(list->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
                               SYN__KEYS * (size_t)n->key_cache);
     for (k = 0; k < 3; k++)
-      syn__item_add(l, k && n->source_cache ? i : last, 2 * last, syn__round16(floats[k]),
+      syn__item_add(list, k && n->source_cache ? i : last, 2 * last, syn__round16(floats[k]),
                     where[k] ? &where[k][i] : NULL);
-    if (n->flags & SYN__STEP_ROWS && (SYN__KEYS > 1 || !n->key_cache) && floats[1] > most)
-      most = floats[1];
+    if (n->flags & SYN__STEP_ROWS && (SYN__KEYS > 1 || !n->key_cache) && floats[1] > largest)
+      largest = floats[1];
   }
-  syn__item_add(l, g->n_encoder, last, syn__round16(most), start);
+  syn__item_add(list, g->n_encoder, last, syn__round16(largest), start);
 }
 
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
    runs is kept until its last pass is done. */
-static void syn__item_recurrent(syn__items *l) {
-  int n = (int)l->g->n_nodes, first = syn__item_step(l, l->g->recurrent);
-  int last = l->mode > SYN__KEEP ? syn__item_step(l, n - 1) : 2 * n - 1 - first;
+static void syn__item_recurrent(syn__items *list) {
+  int n = (int)list->g->n_nodes, first = syn__item_step(list, list->g->recurrent);
+  int last = list->mode > SYN__KEEP ? syn__item_step(list, n - 1) : 2 * n - 1 - first;
   size_t i;
-  for (i = 0; i < l->count && l->items && l->g->recurrent; i++)
-    if (l->items[i].to >= first && l->items[i].to < last) l->items[i].to = last;
+  for (i = 0; i < list->count && list->items && list->g->recurrent; i++)
+    if (list->items[i].to >= first && list->items[i].to < last) list->items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
-static size_t syn__scratch_floats(const syn__items *l) {
-  size_t i, most = 0;
-  for (i = 0; i < l->g->n_nodes; i++) {
-    const syn_node *n = l->g->nodes[i];
-    int less = l->mode == SYN__INFER && n->infer, step = n->id >= l->g->n_encoder;
-    size_t floats = syn__extent_floats(l->g, n, less ? &n->infer[step] : &n->scratch, l->cap);
-    if (floats > most) most = floats;
+static size_t syn__scratch_floats(const syn__items *list) {
+  size_t i, largest = 0;
+  for (i = 0; i < list->g->n_nodes; i++) {
+    const syn_node *n = list->g->nodes[i];
+    int less = list->mode == SYN__INFER && n->infer, step = n->id >= list->g->n_encoder;
+    size_t floats = syn__extent_floats(list->g, n, less ? &n->infer[step] : &n->scratch, list->cap);
+    if (floats > largest) largest = floats;
   }
-  return most;
+  return largest;
 }
 
 /* ==============================================================================================
@@ -8199,22 +8271,22 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
 
 /* These return `otherwise` where the layer does not say, and after recording an error: the builder
    looks at the context's status once, when the node is done. */
-static double syn__arg_number(syn_build *b, const char *name, double otherwise, double least,
-                              double most, int whole) {
-  const syn__arg *a = syn__arg_find(b->layer, name);
+static double syn__arg_number(syn_build *b, const char *name, double otherwise, double low,
+                              double high, int whole) {
+  const syn__arg *arg = syn__arg_find(b->layer, name);
   int digits = whole ? 10 : 6; /* 10: every int is printed in full */
-  if (!a) return otherwise;
-  if (a->number >= least && a->number <= most && (!whole || a->number == floor(a->number)))
-    return a->number; /* not reached by a NaN */
-  syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name, a->number,
-                  whole ? "whole " : "", digits, least, digits, most);
+  if (!arg) return otherwise;
+  if (arg->number >= low && arg->number <= high && (!whole || arg->number == floor(arg->number)))
+    return arg->number; /* not reached by a NaN */
+  syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name,
+                  arg->number, whole ? "whole " : "", digits, low, digits, high);
   return otherwise;
 }
-int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
-  return (int)syn__arg_number(b, name, otherwise, least, most, 1);
+int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high) {
+  return (int)syn__arg_number(b, name, otherwise, low, high, 1);
 }
-float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most) {
-  return (float)syn__arg_number(b, name, (double)otherwise, (double)least, (double)most, 0);
+float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high) {
+  return (float)syn__arg_number(b, name, (double)otherwise, (double)low, (double)high, 0);
 }
 
 static int syn__text_is(syn_text a, const char *b) {
@@ -8224,18 +8296,18 @@ static int syn__text_is(syn_text a, const char *b) {
 /* The place of the word in a list of names; `otherwise` as above. */
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise) {
-  const syn__arg *a = syn__arg_find(b->layer, name);
+  const syn__arg *arg = syn__arg_find(b->layer, name);
   char list[160]; /* the words, for the message */
   syn__text_out w = syn__text_begin(list, sizeof list);
   int i;
-  if (!a) return otherwise;
+  if (!arg) return otherwise;
   for (i = 0; i < count; i++) {
-    if (syn__text_is(a->word, words[i])) return i;
+    if (syn__text_is(arg->word, words[i])) return i;
     if (SYN__MESSAGES) syn__print(&w, "%s%s", i ? ", " : "", words[i]);
   }
   syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
-                  a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list,
-                  syn__nearest(a->word.at, a->word.size, words, (size_t)count, sizeof *words));
+                  arg->word.size < 40 ? (int)arg->word.size : 40, arg->word.at, list,
+                  syn__nearest(arg->word.at, arg->word.size, words, (size_t)count, sizeof *words));
   return otherwise;
 }
 
@@ -8317,7 +8389,7 @@ static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
          !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
 }
 /* Restores that size and returns null, which callers pass on. */
-static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
+static syn_tensor *syn__tape_rollback(syn_tape *t, syn__mark mark) {
   t->own->g->n_params = 0;
   t->own->g->n_nodes = mark.nodes;
   t->own->g->n_values = mark.values;
@@ -8393,7 +8465,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   }
   id = syn__value_new(t->own, SYN_OWN, rank, shape);
   a = id < 0 ? NULL : syn__tape_tensor(t, id);
-  return a ? a : syn__tape_back(t, mark);
+  return a ? a : syn__tape_rollback(t, mark);
 }
 
 /* For the shape of a layer that is recorded on a tape, too: its parameters are the inputs from
@@ -8456,9 +8528,9 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!t || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   n = syn__node_new(t->own, kind, n_in, ids);
-  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_back(t, mark);
+  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_rollback(t, mark);
   out = syn__node_done(t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
-  if (!out) return syn__tape_back(t, mark);
+  if (!out) return syn__tape_rollback(t, mark);
   kind->forward(t, n);
   return out;
 }
@@ -8495,14 +8567,14 @@ typedef struct syn__row_ids {
   int count;
 } syn__row_ids;
 
-/* Copies the ids, each of which is least .. most; they live as long as the tape. */
-static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int least, int most) {
+/* Copies the ids, each of which is low .. high; they live as long as the tape. */
+static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int high) {
   syn__row_ids *own = (syn__row_ids *)n->own;
   int i;
   for (i = 0; i < own->count; i++)
-    if (own->ids[i] < least || own->ids[i] > most)
+    if (own->ids[i] < low || own->ids[i] > high)
       return syn__fail_build(b, SYN_E_VALUE, "%s: number %d is %d, wanted %d to %d", n->kind->name,
-                             i, own->ids[i], least, most);
+                             i, own->ids[i], low, high);
   own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
   return own->ids ? SYN_OK : SYN_E_MEMORY;
 }
@@ -9038,7 +9110,8 @@ syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
    sigma(u(x))); the words of syn_act in >>api and of its error. ff and cnn follow, as do their
-   gradients. Outside: f in tests/test_kernels.c, a case in test_kinds.c, README.md. */
+   gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
+   README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -9865,7 +9938,7 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
   if (!universal) own->step = -1;
-  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->drop = syn_arg_float(b, "dropout", scaled ? b->config->dropout : 0.0f, 0.0f, 0.99f);
   if (scaled) n->flags &= ~SYN_ALIAS_DX;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
@@ -9964,9 +10037,9 @@ static const syn_kind syn__kind_learn_pos = {
 
 /* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
-   dropout of rate 0, add no node: their output is their input. Directly behind a kind with SYN_DROPS
-   dropout adds no node either: it is the dropout that this layer ends with, and its rate, where one
-   is given, replaces that of the layer (syn__build_rate). */
+   dropout of rate 0, add no node: their output is their input. Directly behind a kind with
+   SYN_DROPS dropout adds no node either: it is the dropout that this layer ends with, and its rate,
+   where one is given, replaces that of the layer (syn__build_rate). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -10502,7 +10575,7 @@ typedef struct syn__causal_range {
 /* One head of one sentence; in a decoding step of one new token, which is its only query. Rows of
    q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their gradients too. q and k are
    only set where S = q k^T. */
-typedef struct syn__attention {
+typedef struct syn__head {
   int sentence, h;
   int heads;                /* in a step: number of heads from h on that are done together */
   syn__causal_range g;      /* nq, nk, causal mask */
@@ -10521,7 +10594,7 @@ typedef struct syn__attention {
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
                                   query */
-} syn__attention;
+} syn__head;
 
 /* What a kind of score is like. */
 enum {
@@ -10550,11 +10623,11 @@ typedef struct syn__score {
   void (*prepare)(syn_tape *t, const syn_node *n, int s);
   /* score [nq,nk] = S_h, also where the causal mask hides it; without keys only the columns of
      syn__att_columns, which the layer repeats */
-  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, float *score);
+  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score);
   /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
-  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, const float *ds);
+  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *o, const float *ds);
   /* gradients of parameters and tables are added */
-  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                       const float *ds);
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
   /* multiply-adds per token without those of matrices (params[...].matrix) */
@@ -10762,7 +10835,7 @@ static int syn__att_longest(const syn_tape *t, const syn_node *n) {
 /* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
 static size_t syn__block_row(int nk) { return syn__round16((size_t)nk) + 16; }
 /* All of it but the two rows, for values of width c. */
-static void syn__attention_scratch(syn_node *n, int c) {
+static void syn__head_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
@@ -10777,9 +10850,9 @@ static void syn__attention_scratch(syn_node *n, int c) {
 
 /* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
    well as for the layer's output. */
-static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
+static syn__head syn__head_begin(const syn_tape *t, const syn_node *n, int nq, int nk,
                                         int c) {
-  syn__attention o;
+  syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
   o.g.nk = nk;
@@ -10791,7 +10864,7 @@ static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, in
 }
 /* The gradients lie in their buffer as v, Y, q, k in theirs; without a backward pass there is no
    such buffer. */
-static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__attention *o) {
+static void syn__head_gradients(const syn_tape *t, const syn_node *n, syn__head *o) {
   const float *rows = syn_saved(t, n, SYN__ROWS);
   float *drows = syn_saved(t, n, SYN__DROWS);
   if (!drows) return;
@@ -10804,14 +10877,14 @@ static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__
 /* Head h of a sentence with its buffers. P lies sentence by sentence, [H,nq,nk] each; `pairs` sums
    nq nk of the sentences before. Of a layer with V the last qk / c heads have q and k. Where P does
    not depend on the input, all sentences share a dropout mask. */
-static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
                                    float *scratch) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   size_t longest = (size_t)t->stream[to].longest, first_key = (size_t)k[0], e = (size_t)a->e;
   int column = h * a->c, keyed = column - (a->e - a->qk); /* of v and y, of q and k */
-  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], a->c);
+  syn__head o = syn__head_begin(t, n, q[1] - q[0], k[1] - k[0], a->c);
   o.sentence = sentence;
   o.h = h;
   o.row = (size_t)q[0];
@@ -10825,7 +10898,7 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
     o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o.row * o.q_row + keyed;
     o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + first_key * o.k_row + keyed;
   }
-  syn__attention_gradients(t, n, &o);
+  syn__head_gradients(t, n, &o);
   o.drop_index = t->pairs[to][from][sentence] * (size_t)a->heads +
                  (size_t)h * (size_t)o.g.nq * (size_t)o.g.nk;
   o.p = syn_saved(t, n, SYN__P) + o.drop_index;
@@ -10839,7 +10912,7 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
   return o;
 }
 /* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1, in a step, or it is not kept. */
-static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__attention *o, int i) {
+static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *o, int i) {
   size_t kept = (size_t)syn__att_of(n)->n_kept, head = (size_t)o->h, before;
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   if (i < 0 || t->decode || !syn_saved(t, n, SYN__UNMIXED)) return NULL;
@@ -10847,12 +10920,12 @@ static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__at
   return syn_saved(t, n, SYN__UNMIXED) + before * kept + (head * kept + (size_t)i) * size;
 }
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
-static uint32_t syn__drop_index(const syn__attention *o, int i) {
+static uint32_t syn__drop_index(const syn__head *o, int i) {
   return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
 }
 
 /* S = q k^T; q holds the scale */
-static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
+static void syn__dot_scores(const syn_tape *t, const syn__head *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
   k = o->k_panels    ? syn__packed(o->k_panels, o->c, o->g.nk)
       : t->k->direct ? syn_transposed(k)
@@ -10869,10 +10942,10 @@ static int syn__row_order(int at, int count, int nk) {
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
-   of Pd_i. */
-static void syn__softmax_row(const syn_tape *t, const syn__attention *o, int i, float *pd,
-                                  int most) {
+/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `columns`
+   columns of Pd_i. */
+static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd,
+                                  int columns) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
@@ -10884,22 +10957,22 @@ static void syn__softmax_row(const syn_tape *t, const syn__attention *o, int i, 
     memcpy(pd, p, seen * sizeof *p);
     t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
   }
-  if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
+  if ((size_t)columns > seen) memset(pd + seen, 0, ((size_t)columns - seen) * sizeof *pd);
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
-static const float *syn__softmax_rows(const syn_tape *t, const syn__attention *o, int begin,
+static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin,
                                       int end, float *pd, size_t pd_row) {
-  int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
+  int at, r, count = end - begin, columns = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_order(at, count, o->g.nk);
-    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, most);
+    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, columns);
   }
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
 
 /* P = softmax(S) in place of S; Y = Pd v */
-static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
+static void syn__head_forward(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
   syn__causal_range part = o->g;
   int i;
@@ -10916,7 +10989,7 @@ static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
 }
 
 /* Pd of all queries, computed again from P: in z, or P itself without dropout. */
-static const float *syn__dropped_weights(const syn_tape *t, const syn__attention *o) {
+static const float *syn__dropped_weights(const syn_tape *t, const syn__head *o) {
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   int i;
   if (!o->dropped) return o->p;
@@ -10931,7 +11004,7 @@ static const float *syn__dropped_weights(const syn_tape *t, const syn__attention
   return o->z;
 }
 /* dv = Pd^T dy, Pd from syn__dropped_weights: operands for causal_matmul_tn */
-static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_t pd_row) {
+static syn__product syn__soft_dv(const syn__head *o, const float *pd, size_t pd_row) {
   return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
                          syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
                          syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add);
@@ -10939,23 +11012,23 @@ static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
-   causal mask, up to `most`, become 0. */
-static void syn__softmax_row_back(const syn_tape *t, const syn__attention *o, int i, float *dp,
-                                  int most) {
+   causal mask, up to `columns`, become 0. */
+static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, float *dp,
+                                  int columns) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   else memcpy(p, dp, seen * sizeof *p);
   if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
-  if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+  if ((size_t)columns > seen) memset(dp + seen, 0, ((size_t)columns - seen) * sizeof *dp);
 }
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
    tiles of dPd; syn__softmax_row_back clears the columns behind the causal mask. */
-static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
+static void syn__head_back(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk);
-  int i, r, at, end, most;
+  int i, r, at, end, columns;
   syn_matrix v = syn_matrix_of(o->v, o->g.nk, o->c, o->v_row);
   syn__product dp = syn__product_of(
       syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
@@ -10965,17 +11038,17 @@ static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
   for (i = 0; i < o->g.nq; i = end) {
     end = syn__query_block_end(&o->g, i);
     dp.a.x = dv.b.x = (float *)o->dy + (size_t)i * o->y_row;
-    most = syn__keys_seen(&o->g, end - 1);
-    t->k->gemm(&dp, 0, end - i, 0, (most + 15) / 16);
+    columns = syn__keys_seen(&o->g, end - 1);
+    t->k->gemm(&dp, 0, end - i, 0, (columns + 15) / 16);
     for (at = 0; at < end - i; at++) {
       r = syn__row_order(at, end - i, o->g.nk);
-      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, most);
+      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, columns);
     }
     syn__causal_block_tn(t, &o->g, dv, i, end);
   }
 }
 /* dq = dS k, dk = dS^T q */
-static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
+static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
   syn_matrix ds = syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
   syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), dq = q;
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
@@ -10998,7 +11071,7 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
    transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
    the newest token belongs to is row-major [16,e]. */
 
-static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
+static syn_status syn__dot_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
   a->at[s] = a->row_floats; /* q, then k */
@@ -11011,7 +11084,7 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
 
 /* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
    one task, since waking the threads takes longer than a small product. */
-static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_dot_project(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn__product *p = (const syn__product *)job;
   int i, panels = (p->c.cols + 15) / 16;
@@ -11020,7 +11093,7 @@ static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t
     if (from < to) syn__task_gemm(t, &p[i], thread, (size_t)from, (size_t)to);
   }
 }
-static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
   float *to[3];
@@ -11035,15 +11108,15 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
                            syn__weight_transposed(t, n, w[i]), NULL, 0);
     p[i].streamed = 1;
   }
-  syn_parallel(t, syn__task_v_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
+  syn_parallel(t, syn__task_dot_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
 }
 /* In a step of self-attention v, too. In a step of cross-attention q alone: the keys of the source
    are in the cache since `start`. */
-static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__score_rows(t, n, SYN__ROWS, s);
-  if (t->decode && !a->cross) syn__v_project(t, n, s);
+  if (t->decode && !a->cross) syn__dot_project(t, n, s);
   else syn__linear_forward(t, n, a->param[s], -1, x, q);
   syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->qk, 1);
   if (!t->decode)
@@ -11053,10 +11126,10 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
 
 /* -- scores of a head -- */
 
-/* S [nq,nk] = q k^T; the scale is in q. In a step syn__v_step has left the head's scores in x. */
-static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+/* S [nq,nk] = q k^T; the scale is in q. In a step syn__dot_step has left the head's scores in x. */
+static void syn__dot_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         float *score) {
-  syn__attention x = *o;
+  syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
   x.p = score;
@@ -11066,9 +11139,9 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attent
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
    dk = dS^T (scale q), which the rows buffer holds. */
-static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         const float *ds) {
-  syn__attention x = *o;
+  syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
   x.p = (float *)ds; /* read only */
@@ -11076,7 +11149,7 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__attent
 }
 
 /* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
-static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
+static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__score_rows(t, n, SYN__DROWS, s);
@@ -11111,7 +11184,7 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
-static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn__head *o,
                               const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
@@ -11135,7 +11208,7 @@ static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__a
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
    transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
-static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_partial_block(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
@@ -11181,7 +11254,7 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
 }
 #if SYN__KEYS == 1
 /* The scores of all heads of a new token, over keys that lie row by row. */
-static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
@@ -11195,7 +11268,7 @@ static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attenti
 }
 #else
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
@@ -11206,18 +11279,18 @@ static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attenti
       t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
                    syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
                    (size_t)o->heads, c);
-    else if (j + 16 <= newest) syn__v_full_block(t, n, o, q, score, j);
-    else syn__v_partial_block(t, n, o, q, score, j);
+    else if (j + 16 <= newest) syn__dot_full_block(t, n, o, q, score, j);
+    else syn__dot_partial_block(t, n, o, q, score, j);
 }
 #endif
-static double syn__v_cost(const syn_node *n, int s, int length) {
+static double syn__dot_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
   return (double)length * a->e;
 }
 static const syn__score syn__score_v = {
-    "V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare, syn__v_fill, SYN__BACK(syn__v_back), NULL,
-    SYN__BACK(syn__v_finish), syn__v_cost};
+    "V", SYN__HAS_KEYS, syn__dot_shape, syn__dot_prepare, syn__dot_fill, SYN__BACK(syn__dot_back),
+    NULL, SYN__BACK(syn__dot_finish), syn__dot_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
@@ -11255,7 +11328,7 @@ static float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int grad
   return gradient ? syn__att_dweight(t, n, s, 0) + at : (float *)syn__att_weight(t, n, s, 0) + at;
 }
 /* The queries' rows of the head's table. */
-static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   const float *table = syn__r_table(t, n, s, 0, o->h);
@@ -11265,7 +11338,7 @@ static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__attent
            (size_t)syn__att_columns(a, o->g.nk) * sizeof *score);
 }
 /* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
-static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   float *dtable = syn__r_table(t, n, s, 1, o->h);
@@ -11305,7 +11378,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
              syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
 /* As R; a step computes one row of F, with the bits of fr_prepare. */
-static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
   int cols = syn__att_columns(a, o->g.nk);
@@ -11606,7 +11679,7 @@ static float *syn__dense_col(const syn_tape *t, const syn_node *n, int buffer, i
 }
 /* z [nq,inputs] of the head's queries, or dz: columns of u or x, or im2col rows of these. */
 static syn_matrix syn__dense_z(const syn_tape *t, const syn_node *n, int buffer, int s,
-                               const syn__attention *o) {
+                               const syn__head *o) {
   const syn__stages *st = syn__stages_of(n, s);
   int col = st->second.taps > 1;
   size_t row = (size_t)(col ? st->inputs : st->units);
@@ -11670,7 +11743,7 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
 /* A or B of GLU, which are kept for backward; in a step A becomes S in place, B is a row of scratch
    behind the two of the layer. Without a gate `score`, or its gradient. */
 static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, int side,
-                                  const syn__attention *o, const float *score) {
+                                  const syn__head *o, const float *score) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   if (t->decode && side) score = o->pack + 2 * o->g.nk;
@@ -11679,7 +11752,7 @@ static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, i
 }
 /* score [nq,cols] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
    packed; the bits are the same. */
-static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             float *score) {
   const syn__stages *st = syn__stages_of(n, s);
   syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, o), ab[2];
@@ -11708,7 +11781,7 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__at
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
-                                const syn__attention *o, const float *ds) {
+                                const syn__head *o, const float *ds) {
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
   size_t nk = A.row, cols = (size_t)A.cols;
@@ -11724,7 +11797,7 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
 
 /* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
    written. Where z is x itself, dz is added to dx, to which other layers add, too. */
-static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             const float *ds) {
   const syn__stages *st = syn__stages_of(n, s);
   syn_matrix dz = syn__dense_z(t, n, SYN__DROWS, s, o);
@@ -11739,7 +11812,7 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__at
   }
 }
 /* dW2 += dA^T z, db2 += column sums of dA */
-static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
@@ -11861,7 +11934,7 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 }
 
 /* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
-static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          float *score) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = syn__att_columns(a, o->g.nk);
@@ -11876,7 +11949,7 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__atten
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
    since `finish` reads all of dA and dB. The last group may be shorter than b. */
-static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = syn__att_columns(a, o->g.nk);
@@ -12038,7 +12111,7 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
     syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1, syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
 /* S_i += biases, also behind the causal mask. A step computes them for its only query. */
-static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__head *o) {
   const float *from = t->decode ? o->z : syn__rel_pos_biases(t, n, SYN__TABLE, o->h);
   int i, L = t->decode ? o->g.first + 1 : syn__att_stream(t, n)->longest;
   if (t->decode)
@@ -12047,7 +12120,7 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__a
     t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
 /* dbiases += dS_i, queries and sentences in order */
-static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *o) {
   float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, o->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < o->g.nq; i++)
@@ -12136,7 +12209,7 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 /* -- one head of one sentence -- */
 
 /* S_s [nq,nk]; tile: copies the first `size` columns into those behind them. */
-static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                             float *score) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
@@ -12147,7 +12220,7 @@ static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__at
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
    tables, which it fills again. */
-static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   float alpha[SYN__MAX_SCORES];
@@ -12166,7 +12239,7 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__attentio
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
    that changes nothing. */
-static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  int s) {
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
@@ -12187,7 +12260,7 @@ static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentenc
   return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
-static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *o) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
@@ -12244,7 +12317,7 @@ static void syn__task_table_weights(syn_tape *t, const void *job, int thread, si
   int h, i;
   for (h = (int)begin; h < (int)end; h++)
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
       syn__head_scores(t, n, &o);
       syn__softmax_rows(t, &o, 0, o.g.nq, o.z, (size_t)o.g.nk);
     }
@@ -12262,7 +12335,7 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
   const syn__table_job *j = (const syn__table_job *)job;
   size_t item, row, sentences = (size_t)syn__att_stream(t, j->n)->count;
   const float *pd = NULL; /* of `group` */
-  syn__attention group, o;
+  syn__head group, o;
   for (item = begin; item < end; item++) {
     int h = (int)(item / sentences), i = (int)(item % sentences);
     if (!pd || i == 0 || !syn__same_group(t, j->n, group.sentence, i)) {
@@ -12290,14 +12363,14 @@ static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
 
 /* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
    dS in place of P. */
-static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__attention *group,
+static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *group,
                                 int begin, int end) {
   size_t nk = (size_t)group->g.nk;
   float *dp = group->z;
   int i;
   memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__attention o = syn__head_of(t, n, i, group->h, group->pack);
+    syn__head o = syn__head_of(t, n, i, group->h, group->pack);
     if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
     o.g.first = begin;
     o.g.nq = syn__min(end, o.g.nq) - begin;
@@ -12322,7 +12395,7 @@ static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_
   int item, i, parts = syn__table_parts(t, n);
   for (item = (int)begin; item < (int)end; item++)
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
       int part = item % parts;
       syn__table_backward(t, n, &o, o.g.nq * part / parts, o.g.nq * (part + 1) / parts);
     }
@@ -12335,10 +12408,10 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__attention o =
+    syn__head o =
         syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     syn__head_scores(t, n, &o);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* out = Y W_o^T, of a batch or of a step */
@@ -12386,9 +12459,9 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__attention o =
+    syn__head o =
         syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     syn__head_alpha(t, n, &o);
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
@@ -12415,7 +12488,7 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
       if (a->all_tables) syn__head_alpha(t, n, &o);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
@@ -12455,7 +12528,7 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
-static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head *o,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
@@ -12500,7 +12573,7 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
-  syn__attention o;
+  syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = 1;
   o.pack = syn_scratch(t, thread);
@@ -12516,7 +12589,7 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
     o.p = o.pack;
     o.z = o.p + o.g.nk;
     o.x = all = o.pack + 3 * o.g.nk;
-    if (a->keyed >= 0) syn__v_step(t, n, &o, all);
+    if (a->keyed >= 0) syn__dot_step(t, n, &o, all);
     for (; h > 0; h--, o.h++, o.x += syn__round16((size_t)o.g.nk)) {
       syn__head_scores(t, n, &o);
       if (a->softmax) t->k->softmax(o.x, o.p, (size_t)o.g.nk);
@@ -12680,7 +12753,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_build_save(b, n, SYN_BOTH, e);
   e.fixed = a->dtables;
   syn_build_save(b, n, SYN_BACKWARD, e);
-  syn__attention_scratch(n, a->c);
+  syn__head_scratch(n, a->c);
   if (c && n->key_cache && !a->cross) /* 16 keys, row-major and transposed; scores of a block */
     infer[1].fixed += 32 * (size_t)a->e + 16 * heads;
   n->infer = (const syn_extent *)syn__array_keep(b, infer, 2, sizeof *infer);
@@ -13070,7 +13143,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
   n->flags |= SYN__STEP_ROWS;
-  syn__attention_scratch(n, d_src);
+  syn__head_scratch(n, d_src);
   if (syn__own_copy(b, n, &wide, sizeof wide)) return SYN_E_MEMORY;
   syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0));
   syn__matrix_param(b, n, "w_k", wide, d_src);
@@ -13088,12 +13161,12 @@ static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, i
 }
 
 /* One sentence as a head: queries A, keys B, values u. */
-static syn__attention syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
+static syn__head syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
                                     int thread) {
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
-  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
+  syn__head o = syn__head_begin(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
   o.add = 1; /* W_k adds to du, too */
   o.q_row = o.k_row = (size_t)syn__mlp_wide(n); /* n, the width of A and B */
   o.v_row = o.y_row = (size_t)o.c;      /* d_src */
@@ -13122,12 +13195,12 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
   const syn_node *n = (const syn_node *)job;
   size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__attention o = syn__mlp_head(t, n, s, thread);
+    syn__head o = syn__mlp_head(t, n, s, thread);
     for (i = 0; i < (size_t)o.g.nq; i++) {
       syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
       t->k->additive(o.p + i * a.keys, &a);
     }
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* A and B of all rows at once, then the sentences. */
@@ -13148,11 +13221,11 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
   float *drows = syn_saved(t, n, SYN__MLP_DROWS), *dw;
   size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__attention o = syn__mlp_head(t, n, s, thread);
+    syn__head o = syn__mlp_head(t, n, s, thread);
     dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W) + s * (size_t)syn__mlp_wide(n);
     o.dv = u->dx + (o.v - u->x);
     o.dy = y->dx + (o.y - y->x);
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     for (i = 0; i < (size_t)o.g.nq; i++) {
       syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
       t->k->additive_back(&a, o.p + i * a.keys, drows + (a.a - rows), drows + (o.k - rows), dw);
@@ -13299,12 +13372,12 @@ static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
 
 /* Head h of the block of rows that begins with `row`, as attention to n keys. c is c_k, and must be
    set to c_v for products with values. Scratch: K_h^T and V_h^T in panels, P, a block of Pd. */
-static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
+static syn__head syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
                                          int thread) {
   const syn__aop *a = syn__aop_of(n);
   size_t keys = (size_t)a->keys, left = syn_rows(syn_out(t, n)) - row;
   int rows = left < SYN__QUERIES ? (int)left : SYN__QUERIES;
-  syn__attention o = syn__attention_of(t, n, rows, a->keys, a->c_k);
+  syn__head o = syn__head_begin(t, n, rows, a->keys, a->c_k);
   o.add = 1; /* all rows add to the gradients of the keys and values */
   o.k_row = (size_t)a->c_k;
   o.v_row = (size_t)a->c_v;
@@ -13328,7 +13401,7 @@ static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, s
 /* S of a few new tokens: packing the keys would take longer than the product, so q is packed
    instead. S^T = K q^T [n,rows] has the same bits; x holds it. */
 enum { SYN__AOP_FEW = 16 };
-static void syn__aop_scores_few(const syn_tape *t, const syn__attention *o) {
+static void syn__aop_scores_few(const syn_tape *t, const syn__head *o) {
   size_t i, j, rows = (size_t)o->g.nq, keys = (size_t)o->g.nk;
   syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row);
   syn__gemm_serial(t, syn_matrix_of(o->x, o->g.nk, o->g.nq, 0),
@@ -13348,7 +13421,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
   size_t i, blocks = syn__aop_blocks(t, n);
   for (i = begin; i < end; i++) {
     size_t block = i % blocks;
-    syn__attention o = syn__aop_attention(t, n, i / blocks, block * SYN__QUERIES, thread);
+    syn__head o = syn__aop_attention(t, n, i / blocks, block * SYN__QUERIES, thread);
     if (t->decode && o.g.nq <= SYN__AOP_FEW) {
       syn__aop_scores_few(t, &o);
     } else {
@@ -13357,7 +13430,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
       syn__dot_scores(t, &o);
     }
     o.c = (int)o.v_row; /* from here on, the products have values */
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* Also a decoding step: rows do not see each other. */
@@ -13384,7 +13457,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
   int i;
   for (h = begin; h < end; h++)
     for (row = 0; row < rows; row += SYN__QUERIES) {
-      syn__attention o = syn__aop_attention(t, n, h, row, thread);
+      syn__head o = syn__aop_attention(t, n, h, row, thread);
       size_t keys = h * (size_t)o.g.nk; /* rows of keys and values before those of head h */
       o.dq = syn_saved(t, n, 1) + (o.q - syn_saved(t, n, 0));
       o.dy = syn__aop_y(t, n, 1) + (o.y - syn__aop_y(t, n, 0));
@@ -13395,10 +13468,10 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
         syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, (int)o.v_row, 0), o.v_panels);
       }
       syn__dot_scores(t, &o);
-      /* x gets Pd, which is not read: syn__attention_back restores it from the signs of P */
+      /* x gets Pd, which is not read: syn__head_back restores it from the signs of P */
       for (i = 0; i < o.g.nq; i++) syn__softmax_row(t, &o, i, o.x, 0);
       o.c = (int)o.v_row;
-      syn__attention_back(t, &o);
+      syn__head_back(t, &o);
       o.c = (int)o.k_row;
       syn__dot_scores_back(t, &o);
     }
@@ -13453,13 +13526,13 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
 
 /* A head with the k sums as keys: nq = n, nk = k. Scratch: a packed matrix of n or k columns; dK~,
    dV~, K~, V~ [k,c]; a block of attention weights. */
-static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
   size_t kc = (size_t)a->k * (size_t)a->c, e = (size_t)a->e;
   size_t at = (size_t)off[0] * e + (size_t)(h * a->c);
-  syn__attention o = syn__attention_of(t, n, off[1] - off[0], a->k, a->c);
+  syn__head o = syn__head_begin(t, n, off[1] - off[0], a->k, a->c);
   o.q_row = o.y_row = e;
   o.k_row = o.v_row = (size_t)a->c;
   o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
@@ -13476,27 +13549,27 @@ static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int se
 }
 
 /* The columns of E (w 0) or F (w 1) for the tokens of the sentence, [k,n]. */
-static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__head *o,
                                  int w) {
   const syn__att *a = syn__att_of(n);
   return syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size);
 }
 /* K_h (w 0) or V_h (w 1) [n,c], or its gradient. */
-static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__head *o,
                                 int w, int buffer) {
   size_t at = (size_t)(o->y - syn__att_y(t, n, SYN__ROWS));
   float *rows = w ? syn__att_v(t, n, buffer) : syn__att_k(t, n, buffer, 0);
   return syn_matrix_of(rows + at, o->g.nq, o->c, o->y_row);
 }
 /* K~ = E K_h, V~ = F V_h */
-static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__head *o) {
   syn__gemm_serial(t, syn_matrix_of(o->k, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 0),
                    syn__lin_rows(t, n, o, 0, SYN__ROWS), 0, NULL);
   syn__gemm_serial(t, syn_matrix_of(o->v, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 1),
                    syn__lin_rows(t, n, o, 1, SYN__ROWS), 0, NULL);
 }
 /* w 0: dK_h = E^T dK~, part [k,n] of dE = dK~ K_h^T; w 1: the same with F and V. dsum: dK~, dV~ */
-static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
+static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__head *o, int w,
                               const float *dsum, float *part) {
   syn_matrix d = syn_matrix_of(dsum, o->g.nk, o->c, 0);
   syn__gemm_serial(t, syn__lin_rows(t, n, o, w, SYN__DROWS),
@@ -13511,10 +13584,10 @@ static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t
   const syn_node *n = (const syn_node *)job;
   int i, heads = syn__att_of(n)->heads;
   for (i = (int)begin; i < (int)end; i++) {
-    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
     syn__lin_sums(t, n, &o);
     syn__dot_scores(t, &o);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
@@ -13524,12 +13597,12 @@ static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, s
   const syn_node *n = (const syn_node *)job;
   int i, heads = syn__att_of(n)->heads;
   for (i = (int)begin; i < (int)end; i++) {
-    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
     o.dy = syn__att_y(t, n, SYN__DROWS) + at;
     o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
     syn__lin_sums(t, n, &o);
-    syn__attention_back(t, &o);
+    syn__head_back(t, &o);
     syn__dot_scores_back(t, &o);
     syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
     syn__lin_sum_back(t, n, &o, 1, o.dv, syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
@@ -13665,10 +13738,10 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
    same for all sentences; behind those one index for every attention weight. */
-static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__head syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__attention o = syn__head_of(t, n, sentence, h, scratch);
+  syn__head o = syn__head_of(t, n, sentence, h, scratch);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
     o.drop_index = (size_t)h * longest * longest;
@@ -13685,12 +13758,12 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int r, h = (int)(i % heads);
-    syn__attention o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
+    syn__head o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
     if (o.q) syn__dot_scores(t, &o);
     else syn__fixed_cubes(h, o.g.nk, o.pack);
     for (r = 0; !o.q && r < o.g.nq; r++)
       syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
-    syn__attention_forward(t, &o);
+    syn__head_forward(t, &o);
   }
 }
 /* dv = Pd^T dy; heads that learn also dS, dq, dk */
@@ -13700,9 +13773,9 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
-    syn__attention o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
+    syn__head o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
     if (o.q) {
-      syn__attention_back(t, &o);
+      syn__head_back(t, &o);
       syn__dot_scores_back(t, &o);
     } else {
       syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__dropped_weights(t, &o), (size_t)o.g.nk));
@@ -13734,6 +13807,7 @@ static const syn_kind syn__kind_fixed_att = {
    >>kinds   the one list of all kinds
    ============================================================================================== */
 
+/* A new kind has a line here, in LAYERS of the manual and in README.md (a test compares them). */
 #ifndef SYN_KINDS
 #define SYN_KINDS(X) \
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
@@ -13798,9 +13872,9 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
 }
 /* Returns l; null: l is null, or no memory. */
 static syn_layer *syn__arg_add(syn_build *b, syn_layer *l, const char *name, double number) {
-  syn__arg *a = l ? syn__arg_new(b, l, name) : NULL;
-  if (!a) return NULL;
-  a->number = number;
+  syn__arg *arg = l ? syn__arg_new(b, l, name) : NULL;
+  if (!arg) return NULL;
+  arg->number = number;
   return l;
 }
 
@@ -14091,7 +14165,7 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
   syn_text name, key = syn__parse_key(b);
   char type, text[200] = "";
-  syn__arg *a;
+  syn__arg *arg;
   while ((type = syn__list_take(&list, &name)) != 0) {
     if (key.size ? !syn__text_compare(name, key) : type == 'C' || position-- == 0) break;
     nearest = syn__nearer(key.at, key.size, nearest, name.at);
@@ -14103,11 +14177,11 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
                     l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
     return syn__fail_at(b, from, text, nearest);
   }
-  a = syn__arg_new(b, l, syn__arena_text(&b->tree, name.at, name.size));
-  if (!a || !a->name) return SYN_E_MEMORY;
-  if (type != 'C' && syn__arg_find(l, a->name) != a) {
+  arg = syn__arg_new(b, l, syn__arena_text(&b->tree, name.at, name.size));
+  if (!arg || !arg->name) return SYN_E_MEMORY;
+  if (type != 'C' && syn__arg_find(l, arg->name) != arg) {
     if (SYN__MESSAGES)
-      syn__snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
+      syn__snprintf(text, sizeof text, "the argument %.40s is given twice", arg->name);
     return syn__fail_at(b, from, text, NULL);
   }
   if (type == 'c' || type == 'C') {
@@ -14116,8 +14190,8 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
     l->args[l->n_args - 1].chain = chain;
     return s;
   }
-  if (type == 'w' || type == 'k') return syn__parse_words(b, type == 'k', &a->word);
-  return syn__parse_number(b, &a->number);
+  if (type == 'w' || type == 'k') return syn__parse_words(b, type == 'k', &arg->word);
+  return syn__parse_number(b, &arg->number);
 }
 
 /* No brackets and () are the same: every argument has its default. `,` and `|` are the same, too:
@@ -14311,8 +14385,8 @@ static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) 
   return -1;
 }
 
-/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it adds
-   no node, but the rate that it gives is that of the layer. */
+/* A `dropout` directly behind the layer `before`, which made x and ends with dropout itself: it
+   adds no node, but the rate that it gives becomes that of the layer. */
 static void syn__build_rate(syn_build *b, const syn_layer *before, int x) {
   syn_node *n = b->g->nodes[b->g->values[x].maker];
   float rate = syn_arg_float(b, "rate", n->drop, 0.0f, 0.99f);
@@ -23641,7 +23715,7 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
 }
 
 /* Checks every weight, every tensor of the state, then the network: weights of the same names and
-   shapes do not prove it, as another activation may have them. */
+   shapes do not show it, as another activation may have them. */
 static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
                                         const syn_entry *list) {
   syn_context *c = t->c;
@@ -23713,10 +23787,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #endif
 
 /* ==============================================================================================
-   >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
+   >>check   tests of a kind inside small networks: causality, padding, steps, files, gradients
    ============================================================================================== */
 
-/* What syn_network_check proves, in this order, on a model of the given configuration:
+/* What syn_network_check checks, in this order, on a model of the given configuration:
 
      padding    a sentence has the same logits with columns of padding and without other sentences
      causality  no row of a decoder depends on later tokens

@@ -8,7 +8,7 @@
      dW += sum over the rows of dy_t^T s_t / (t + 1)
 
    It has a parameter, a saved buffer, tasks for threads, a cache and a step for decoding. The
-   header is not edited. syn_kind_check proves the kind; then a language model learns with it that
+   header is not edited. syn_kind_check checks the kind; then a language model learns with it that
    a sentence ends where its first token says.
 
    Compile, run:  cc -O2 examples/03_own_layer.c -o own_layer -lm && ./own_layer

@@ -674,7 +674,7 @@ static void test_dropout_mean(const char *text) {
 
 /* The weights of one head of one sentence after dropout; where they are 0 is the mask. */
 static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h, float *out, int *size) {
-  syn__attention o = syn__head_of(&t->run->tape, n, sentence, h, syn_scratch(&t->run->tape, 0));
+  syn__head o = syn__head_of(&t->run->tape, n, sentence, h, syn_scratch(&t->run->tape, 0));
   const float *z = syn__dropped_weights(&t->run->tape, &o);
   *size = o.g.nq;
   memcpy(out, z, (size_t)(o.g.nq * o.g.nk) * sizeof *out);

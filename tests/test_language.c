@@ -230,8 +230,175 @@ static void test_same(void) {
       CHECK(network_hash(same[i][k]) == network_hash(same[i][0]), "%s is not %s", same[i][k], same[i][0]);
   CHECK(network_hash("e:ff(dropout=0.5)") != network_hash("e:ff"), "an argument without effect");
   CHECK(network_hash("e:ff->dropout(0.5)") != network_hash("e:ff"), "a rate without effect");
+  CHECK(network_hash("e:pos(scale=0, dropout=0.5)") != network_hash("e:pos(scale=0)"), "a rate without effect");
   CHECK(network_hash("e:dropout->id") != network_hash("e:id"), "dropout without effect");
   CHECK(network_hash("e:id->dropout->dropout") != network_hash("e:dropout"), "two dropouts are two");
+}
+
+/* -- the lists of the manual and of README.md -- */
+
+/* A file of the repository with a final 0; null: there is none. */
+static char *file_of(const char *root, const char *name) {
+  char path[1000], *text = NULL;
+  FILE *f;
+  snprintf(path, sizeof path, "%s/%s", root, name);
+  f = fopen(path, "rb");
+  if (f && fseek(f, 0, SEEK_END) == 0) {
+    long size = ftell(f);
+    text = (char *)calloc(1, (size_t)size + 1);
+    rewind(f);
+    CHECK(text && fread(text, 1, (size_t)size, f) == (size_t)size, "%s is not read", path);
+  }
+  CHECK(text, "%s is missing", path);
+  if (f) fclose(f);
+  return text;
+}
+
+/* The signature that begins at a line of the list, "ff(n=d_model, act=relu, dropout)", in one line; empty:
+   here is none. */
+static void signature_of(const char *at, char *out) {
+  int depth = 0;
+  for (; *at && (depth || (*at != ' ' && *at != '\n')); at++) {
+    depth += (*at == '(') - (*at == ')');
+    if (*at != '\n' && (*at != ' ' || out[-1] != ' ')) *out++ = *at;
+  }
+  *out = 0;
+}
+
+/* The line of the list that begins with five spaces and the name; null: none. */
+static const char *line_of(const char *list, const char *name) {
+  size_t size = strlen(name);
+  for (; (list = strstr(list, "\n     ")) != NULL; list += 6)
+    if (!strncmp(list + 6, name, size) && (list[6 + size] == '(' || list[6 + size] == ' ')) return list + 6;
+  return NULL;
+}
+
+/* What a call gives for an argument of the list: its default with the numbers of this test's network; null:
+   nothing, as the list states no value. */
+static const char *value_of(const char *name, const char *value) {
+  static const char *const values[][2] = {
+      {"d_model", "8"}, {"d", "8"}, {"d/heads", "4"}, {"3d", "24"}, {"4d", "32"}, {"1/sqrt(c)", "0.5"},
+      {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
+      {"rate", "0.25"}, {"n", "2"}, {"X", "ff"}, {"X | Y", "ff | linear"}};
+  size_t i;
+  for (i = 0; i < sizeof values / sizeof values[0]; i++)
+    if (!strcmp(values[i][0], *value ? value : name)) return values[i][1];
+  return *value ? value : NULL;
+}
+
+/* Appends to a call. */
+static void call_add(char *call, const char *name, const char *value) {
+  size_t size = strlen(call);
+  char *end = call + size - (size && call[size - 1] == ')');
+  if (*end != ')') strcpy(end, "(");
+  else strcpy(end, ", ");
+  sprintf(end + strlen(end), *name == 'X' ? "%.0s%s)" : "%s=%s)", name, value);
+}
+
+/* The arguments of the signature: their names as in syn_kind.args, without the types; a call that leaves out
+   what has a default, of the list or of the model; a call that gives all. syn_att has several kinds in both,
+   so that every argument has a meaning. */
+static void calls_of(const char *signature, char *names, char *least, char *full) {
+  const char *at = signature + strcspn(signature, "(");
+  sprintf(least, "%.*s", (int)(at - signature), signature);
+  strcpy(full, least);
+  for (*names = 0; *at && *at != ')';) {
+    char name[60] = "", value[60] = "";
+    const char *given;
+    at += strspn(at, "(, ");
+    sscanf(at, "%59[^,=)]=%59[^,]", name, value);
+    if (!strchr(at, ',') && *value) value[strlen(value) - 1] = 0; /* the ) of the signature */
+    at += strlen(name) + (*value ? 1 + strlen(value) : 0);
+    given = value_of(name, value);
+    sprintf(names + strlen(names), "%s%s", *names ? " " : "", *name == 'X' ? "chain" : name);
+    if (*name == 'X' || !strcmp(name, "kinds") || (!strcmp(name, "n") && !*value)) call_add(least, name, given);
+    if (given) call_add(full, name, given);
+  }
+}
+
+/* The defaults of a line are those of the layer: a call that gives them is the same network. */
+static void check_defaults(const char *least, const char *full) {
+  char texts[2][400];
+  syn_context c;
+  syn_config k;
+  syn_model *m;
+  int decoder;
+  syn_context_init(&c, NULL);
+  k = config_of("classify", least, NULL);
+  m = syn_model_new(&c, &k);
+  decoder = m == NULL; /* what an encoder does not have is a layer of decoders */
+  syn_model_free(m);
+  sprintf(texts[0], decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att", least); /* rel_pos needs one */
+  sprintf(texts[1], decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att", full);
+  CHECK(network_hash(texts[0]) == network_hash(texts[1]), "%s is not %s", texts[1], texts[0]);
+}
+
+/* The names of a kind's arguments, without their types. */
+static void names_of_args(const char *args, char *out) {
+  for (; *args; args++)
+    if (args[1] == ':') args++;
+    else *out++ = *args;
+  *out = 0;
+}
+
+/* Every layer stands in both lists, with its arguments in their order and their defaults. */
+static void test_lists(void) {
+  const char *root = getenv("ROOT"), *at;
+  char *header = root ? file_of(root, "synthesizer.h") : NULL, *readme = root ? file_of(root, "README.md") : NULL;
+  char *list = header ? strstr(header, "\n   LAYERS ") : NULL, *end = list ? strstr(list, "\n   BUILD OPTIONS ") : NULL;
+  char sign[400], names[400], want[400], least[400], full[400], cell[420], *to;
+  const char *from;
+  size_t i;
+  int lines = 0;
+  CHECK(!root || (list && end && readme), "the manual has no list of layers");
+  if (!root || !list || !end || !readme) return;
+  *end = 0;
+  for (i = 0; i < syn_kind_count(); i++) {
+    at = line_of(list, syn_kind_at(i)->name);
+    CHECK(at, "%s has no line in the manual", syn_kind_at(i)->name);
+    if (!at) continue;
+    signature_of(at, sign);
+    calls_of(sign, names, least, full);
+    names_of_args(syn_kind_at(i)->args, want);
+    CHECK(!strcmp(names, want), "the manual has %s, the kind has the arguments %s", sign, want);
+  }
+  for (at = list; (at = strstr(at, "\n     ")) != NULL && (at += 6) != NULL;) {
+    if (*at < 'a' || *at > 'z') continue; /* a second line, or a kind of syn_att */
+    signature_of(at, sign);
+    calls_of(sign, names, least, full);
+    check_defaults(least, full);
+    for (to = cell, *to++ = '`', from = sign; *from; *to++ = *from++)
+      if (*from == '|') *to++ = '\\';
+    strcpy(to, "`");
+    CHECK(strstr(readme, cell), "README.md has no %s", cell);
+    lines++;
+  }
+  CHECK(lines > (int)syn_kind_count(), "%d lines", lines);
+  free(header);
+  free(readme);
+}
+
+/* The kinds that the error of an unknown one lists are those of the manual. */
+static void test_list_of_kinds(void) {
+  const char *root = getenv("ROOT"), *at;
+  char *header = root ? file_of(root, "synthesizer.h") : NULL, *list = header ? strstr(header, "\n   KINDS ") : NULL;
+  syn_context c;
+  syn_config k = config_of("classify", "syn_att(Q)", NULL);
+  char name[20], text[60];
+  int kinds = 0;
+  syn_context_init(&c, NULL);
+  CHECK(!syn_model_new(&c, &k) && (!root || list), "%s", c.message);
+  at = strstr(c.message, "there are ");
+  for (at = at ? at + 10 : ""; list && *at && *at != ';'; at += strspn(at, ", ")) {
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ",;"), at);
+    CHECK(line_of(list, name), "%s has no line in the manual", name);
+    sprintf(text, "e:syn_att(%s)", name);
+    network_hash(text);
+    at += strlen(name);
+    kinds++;
+  }
+  CHECK(!list || kinds > 10, "%d kinds: %s", kinds, c.message);
+  free(header);
 }
 
 /* The text in the model's configuration has numbers for its $NAMEs, and builds the same network. */
@@ -853,6 +1020,8 @@ int main(void) {
   test_odd_names();
   test_names();
   test_same();
+  test_lists();
+  test_list_of_kinds();
   test_replaced();
   test_wrong();
   test_long();
