@@ -62,15 +62,21 @@
      dispatch                       the table of kernels of each ISA, chosen once per context
      tensor graph kv cache          values and nodes of a network; what decoding remembers
      parallel gemm im2col           thread slices; matrix products; convolutions as products
-     pass plan arguments tape       forward and backward pass; memory plan; a tape of your own
+     pass plan arguments backward   forward pass; memory plan; backward pass
      kind NAME ... kinds            one section for each layer or operation, and their list
      language build model           text to layers; layers to a graph; weights
-     run loss values trace          one batch through a network; cross-entropy; looking inside
-     optim data train               optimizers; rows and batches; updates, validation
+     run values                     one batch through a network; looking inside
      decode state sampling search   one step of decoding; the next token; beam search
-     tokenizer NAME ... learn       one section for each tokenizer; a model from texts alone
-     dtypes json safetensors ...    files: reader, writer, weight types, model file, checkpoint
+     tokenizer NAME ... tokenizers  one section for each tokenizer, and their list
+     dtypes json safetensors ...    files: reader, weight types, model file
+   The next, and the blocks of training in the sections of the kinds, are out with SYN_NO_TRAIN:
+     tape pretrained loss trace     a tape of your own; weights of another model; cross-entropy
+     optim data train               optimizers; rows and batches; updates, validation
+     tokenizer learning learn       a tokenizer from texts; a model from texts alone
+     safetensors writer ...         files: writer, model writer, checkpoint
      check                          syn_kind_check checks a layer of your own
+   Then, for all:
+     model plan                     syn_plan_of
      small kernels ... small text   a second, tiny engine of integers for boards: SYN_SMALL
      small build ... small model    a network becomes an array for that engine
 
@@ -180,8 +186,9 @@
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
-   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. >>config has
-   those that make the program of a board smaller. With -fopenmp, syn_options.threads counts.
+   madvise. SYN_EXACT: fmaf even where it is slow. SYN_NO_TRAIN: models are read and run, not
+   trained or written. SYN_SMALL: only the small models. >>config has those that make the program of
+   a board smaller. With -fopenmp, syn_options.threads counts.
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
@@ -277,7 +284,7 @@
    refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
    name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
    that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
-   source keeps. */
+   source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -305,12 +312,16 @@
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
    vsnprintf is called); models come from memory or a source, go to a sink; syn_learn wants a clock.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
+   SYN_NO_TRAIN, defined by the user: a program reads models and runs them. The group TRAIN of >>api
+   is neither declared nor compiled: gradients, tapes, training, the learning of tokenizers, checks
+   of kinds, and what writes files, since a program that decodes writes no models; to save one in
+   fewer bits is a task for a program with all, as the tool. A kind of your own may have `backward`,
+   which is not called: leave it out where SYN_NO_TRAIN is defined. syn_plan_of does not read the
+   configuration of training; training, activations and keep of its plan are 0. With SYN_NO_SIMD
+   there are no products of int8 either: decoders are of type f32.
    SYN_SMALL, defined by the user: nothing but small models, see >>small types.
 
    For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
-   SYN_INFERENCE, defined by the user: no backward pass, no optimizer; what would train is an error.
-   With SYN_NO_SIMD also no products of int8: decoders are of type f32.
-   syn_model_file of a viewed model is null.
    SYN_KINDS(X), SYN_SCORES(X), defined by the user: the kinds of layers, and of scores of syn_att,
    that a network may have; the defaults are at >>kinds and at >>kind syn_att: the layer. A network
    of the examples needs
@@ -320,7 +331,8 @@
    and out are numbers.
    SYN_NO_MESSAGES, defined by the user: an error has its status, its message is that of the status
    alone. Without printf a network's text may not have $NAMEs. syn_run_value knows no parts of a
-   layer. With SYN_INFERENCE, names of parameters and nodes of a viewed model are "". */
+   layer. With SYN_NO_TRAIN, names of parameters and nodes of a viewed model are "", and its
+   syn_model_file is null. */
 
 /* How public functions are linked: extern, or for example `static` in a program of one file, or
    __declspec(dllexport) in a shared library. */
@@ -971,9 +983,25 @@ typedef struct syn_source {
   size_t size; /* bytes of all */
 } syn_source;
 
+/* What a small model consists of. Zeroed, or null: int8, without tokenizers, for all lengths,
+   greedy. */
+typedef struct syn_small_options {
+  int tokenizers;                 /* 1: the model's tokenizers, too */
+  const syn_small_config *config; /* what NAME_RAM is for */
+  /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i4 for a model from a file of
+     such weights, else i8 */
+  const char *type;
+  /* of i8, the order that a machine reads fastest: "smlad", Cortex-M4, M7, M33, Cortex-A and PCs;
+     "mve", Cortex-M55, M85; "rows", row-major. Every machine runs all, with the same results. 0:
+     smlad */
+  const char *layout;
+} syn_small_options;
+
 /* ==============================================================================================
-   >>api   the functions, in the order of the implementation
+   >>api   the functions in three groups: RUN, TRAIN, INSPECT
    ============================================================================================== */
+
+/* RUN: a model is made or loaded; forward passes, decoding. */
 
 /* -- status -- */
 
@@ -1017,21 +1045,257 @@ SYN_API int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbias
 
 SYN_API syn_text syn_text_of(const char *text); /* a text that ends in 0; null: an empty one */
 
-/* -- dispatch -- */
+/* -- for authors of kinds: in `shape` and `build` -- */
 
-/* The ISAs of this build, by rising speed: 0 .. count-1; 0 is "scalar". */
-SYN_API int syn_isa_count(void);
-/* "scalar", "avx2", "avx512", "neon"; of WebAssembly "wasm" (-mrelaxed-simd), where the engine has
-   no fused multiply-add "wasm_plain", not exact, or by choice "wasm_exact", slow. Never null */
-SYN_API const char *syn_isa_name(int i);
-SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
-/* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
-   machine lacks fused multiply-add (or isa is "wasm_plain"), or flushes denormals (NEON of 32-bit
-   ARM), or the self-test has other bits: by an option of the compiler, or by the floating-point
-   state of the calling thread (FTZ, DAZ, rounding), which the threads of the loops should share.
-   Each call runs it, some microseconds: ask before the work, in the thread that does it. */
-SYN_API int syn_context_exact(const syn_context *c);
+SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high);
+SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high);
+SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
+                 int otherwise);
+SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
+SYN_API int syn_build_stream(const syn_build *b, const syn_node *n,
+                             int input); /* SYN_SRC, _TGT, _EACH */
+SYN_API int syn_build_decoder(const syn_build *b); /* 1: must be causal */
+SYN_API const syn_config *syn_build_config(const syn_build *b);
+/* The output: [rows of the stream, width]; or the shape of an input. */
+SYN_API syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
+SYN_API syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
+/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. An error of
+   this and of the functions up to syn_build_fail refuses the kind, whatever `shape` returns: it
+   need not look at each status, only at a null pointer. */
+SYN_API syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
+                                   int rank, const int *shape);
+/* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
+   the output or of the last input, whichever are more. */
+SYN_API syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
+SYN_API syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
+/* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
+SYN_API void *syn_build_own(syn_build *b, syn_node *n, size_t size);
+SYN_API syn_status syn_build_part(syn_build *b, syn_node *n,
+                                  const syn_part *part); /* of life SYN_BOTH */
+/* Records an error with the layer's place in the text. */
+SYN_API syn_status syn_build_fail(syn_build *b, const char *message);
+SYN_API int syn_build_chain(syn_build *b, const syn_layer *chain,
+                            int x); /* tensor behind it, or -1 */
+SYN_API syn_initial syn_initial_of(int kind, double amount);
+/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
+SYN_API syn_initial syn_initial_glorot(int inputs, int outputs);
 
+/* -- for authors of kinds: in `forward`, `start`, `step` -- */
+
+/* Tensors and buffers by number, as `shape` counted them. Gradients are added to. */
+SYN_API syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
+SYN_API syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
+SYN_API const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
+SYN_API float *syn_saved(const syn_tape *t, const syn_node *n, int i);
+/* A tensor [..., width] is `rows` rows of `width` numbers; count = rows * width. */
+SYN_API size_t syn_rows(const syn_tensor *a);
+SYN_API int syn_width(const syn_tensor *a);
+SYN_API size_t syn_count(const syn_tensor *a);
+/* The sentences of an input's rows; of the output's. Not in `step`, where each row is the newest of
+   a hypothesis. */
+SYN_API const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
+SYN_API const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
+/* [rows of the output] the place of each row in its sentence, from 0; also in `step`. Null for a
+   row per sentence. */
+SYN_API const int *syn_places(const syn_tape *t, const syn_node *n);
+SYN_API int syn_is_training(const syn_tape *t); /* 1: dropout drops */
+SYN_API int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
+/* y [n] += factor x [n]; first_write: y = factor x */
+SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+                    int first_write);
+/* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
+   of a node needs none: n->drop, which a kind with SYN_DROPS gets from the text, is done for it. */
+SYN_API void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
+
+/* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
+typedef void (*syn_task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+/* Runs the task over 0 .. items-1 on all threads, in slices that end at multiples of `unit`. A task
+   may write only what belongs to its own items: then the bits do not depend on the threads. */
+SYN_API void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
+/* The n->scratch floats of a thread, the one the task was told; 0 outside of tasks. */
+SYN_API float *syn_scratch(const syn_tape *t, int thread);
+
+/* The KV cache, while decoding. `start` runs once, behind the encoder: it fills the rows of all
+   source tokens [rows of the source, n->source_cache]. `step` fills the row [n->cache] of the new
+   token of each output row r; later steps read it by the token's place in the hypothesis, the new
+   one's included. */
+SYN_API float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
+SYN_API const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
+SYN_API float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
+/* Of the source sentence of output row r: how many tokens; the row of token j. */
+SYN_API int syn_source_length(const syn_tape *t, int r);
+SYN_API const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
+
+/* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
+typedef struct syn_conv {
+  int taps, dilate, first;
+} syn_conv;
+
+/* A matrix inside memory: element [i,j] is x[i row + j col]. It owns nothing. */
+typedef struct syn_matrix {
+  float *x;
+  int rows, cols;
+  size_t row, col; /* floats from one row to the next, from one column to the next */
+  size_t panel;    /* 0; else: packed by the library, floats from one panel to the next */
+} syn_matrix;
+/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only as the c of syn_gemm. */
+SYN_API syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
+SYN_API syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
+/* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
+   called inside a task. c has contiguous rows and overlaps neither a nor b. Each element is one sum
+   in the order of k, whatever the strides and the number of threads. */
+SYN_API void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate);
+/* In an encoder the taps are centred on the row, in a decoder they end with it. */
+SYN_API syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
+/* col [rows,taps,width] = the rows of x [rows,width] that each row's taps read; 0 outside its
+   sentence. The rows are those of the node's output. Convolution: col W^T, W [out, taps width]. */
+SYN_API void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x,
+                        float *col);
+
+/* -- models -- */
+
+/* Builds the network and draws the initial values of its parameters. Those depend on the seed and
+   on the name and shape of the parameter alone: further layers do not change them. Null: an error
+   in the configuration (the message says where), or no memory. */
+SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
+SYN_API void syn_model_free(syn_model *m);
+/* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
+   may be null, both may be the same. The target tokenizer names the classes of classify and tag:
+   class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
+   name. */
+SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
+/* side: SYN_SRC, SYN_TGT. Null: there is none. */
+SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
+/* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
+SYN_API uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
+
+/* -- forward passes -- */
+
+/* Buffers for forward passes whose results can be read. `limits` may be null. The model must
+   outlive the run; weights that change between two passes count from the next pass on. */
+SYN_API syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
+SYN_API void syn_run_free(syn_run *r);
+/* The network over a batch, without dropout. Labels are not needed. */
+SYN_API syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
+/* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
+   with *rows 0 when there is no such sentence. They live until the next pass. */
+SYN_API const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
+/* classify, tag: the class of row `row` of a sentence after it (classify: row 0) that has `rank`
+   classes before it, 0: the most probable; of equal ones the lower number comes first. Class 0 of
+   tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
+   such. */
+SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
+/* The same as the name of the class; of size 0: no such, or the model has no names. */
+SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
+/* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
+   are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
+   token, not read for classify and tag. */
+SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
+
+/* -- decoding -- */
+
+/* `config` may be null. Many decoders may use one model at the same time, each with its own
+   context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
+   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights, but for a model of
+   syn_model_load_packed, whose decoders share its panels. */
+SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
+                                     const syn_decode_config *config);
+SYN_API void syn_decoder_free(syn_decoder *d);
+/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
+   the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
+   token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
+SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                   void *user);
+/* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
+   empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
+   SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
+SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user);
+/* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
+   outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
+   draws from seeds[i], without them from the configuration's seed and i. */
+SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
+/* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
+   fixed tokens and probabilities see syn_decode_config.unknown. */
+SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
+/* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
+   last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
+SYN_API void syn_decoder_set_banned(syn_decoder *d, const int *banned);
+/* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
+   came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
+   else 0. Lives until the next syn_decoder_run. */
+SYN_API const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
+                              float *score);
+/* That output as text, prompt included, as syn_tokenizer_decode writes it and with what it returns;
+   0 and "" where there is none. */
+SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score);
+
+/* -- text -- */
+
+SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
+SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed ids included */
+SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
+/* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
+SYN_API int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
+SYN_API const char *
+syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
+/* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
+   for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
+   make a text longer, than 3 bytes + 1. Allocates nothing; its time grows with the bytes alone. */
+SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
+/* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
+   outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
+   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only tokens
+   of bytes (of "byte", and of bpe where it has them) may cut a character. */
+SYN_API size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
+                            size_t capacity);
+/* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
+   text, which loses its space. Whole characters, but for tokens of bytes: then one byte, which a
+   caller who prints joins with those that follow, as syn_decoder_run_text does. Lives as long as
+   `t`. */
+SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
+/* The text as a tokenizer with these flags (SYN_LOWERCASE, SYN_NFC) reads it; bytes that are not
+   UTF-8 and a byte order mark stay. Returns its bytes, at most 3 times those given. `out` gets the
+   first characters that fit in `capacity` bytes together with a final 0, which is there whenever
+   capacity > 0; it must not be the text itself. Other flags change nothing. */
+SYN_API size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity);
+/* How many bytes of a text are not UTF-8. */
+SYN_API size_t syn_text_invalid(syn_text text);
+/* The code point at byte *at of a text, which moves behind it; a byte that is not UTF-8 gives
+   0x80000000 + the byte. At the end: 0, and *at stays. */
+SYN_API uint32_t syn_text_next(syn_text text, size_t *at);
+/* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
+SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
+
+/* -- model files -- */
+
+/* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
+   the bytes must outlive the model; those of other types become floats in memory of their own.
+   Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
+   network in the metadata wants; the message names it. So is a weight that is not finite, unless
+   syn_options.not_finite says otherwise: the message names tensor and byte. */
+SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
+/* The same from a source, whose bytes the model keeps in memory of its own. */
+SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source);
+#ifndef SYN_NO_STDIO
+SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
+/* The same for a process that decodes, or runs forward passes: the matrices of products become the
+   panels that all decoders and runs of the model read, while the file is read. So neither file nor
+   weights are in memory twice. The panels belong to the model, live as long as it does and are
+   never written again. syn_param.x of those matrices is null (syn_param.panels, but not of layers
+   with kinds of the caller), and so are the data of all tensors of syn_model_file. Reading weights
+   by name, saving, gradients of a run: SYN_E_VALUE. syn_trainer_new and syn_model_init_from copy
+   the weights out of the panels first; then the model is one as syn_model_load makes it, saving
+   included, and decoders and runs made before keep reading the old weights in the panels, which
+   stay until syn_model_free. A file whose weights are integers is loaded as by syn_model_load. */
+SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
+#endif
+
+/* TRAIN: gradients, tapes of your own, training; what writes models, learns tokenizers, checks
+   kinds, makes small models. Left out by SYN_NO_TRAIN. */
+#ifndef SYN_NO_TRAIN
 /* -- tensors and tapes of your own -- */
 
 /* A tape with `bytes` for the numbers of its tensors. Operations run as they are recorded; each
@@ -1043,9 +1307,6 @@ SYN_API void syn_tape_free(syn_tape *t);
 SYN_API void syn_tape_clear(syn_tape *t); /* removes all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
 SYN_API syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
-/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
-   none. */
-SYN_API size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
 /* b: the shape of a, its last part, or one number */
 SYN_API syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
 SYN_API syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
@@ -1091,90 +1352,12 @@ SYN_API size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity);
    step h, over the largest gradient. Infinite on error. */
 SYN_API float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
 
-/* -- for authors of kinds: in `shape` and `build` -- */
+/* -- for authors of kinds: in `backward`; a kind is checked -- */
 
-SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high);
-SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high);
-SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
-                 int otherwise);
-SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
-SYN_API int syn_build_stream(const syn_build *b, const syn_node *n,
-                             int input); /* SYN_SRC, _TGT, _EACH */
-SYN_API int syn_build_decoder(const syn_build *b); /* 1: must be causal */
-SYN_API const syn_config *syn_build_config(const syn_build *b);
-/* The output: [rows of the stream, width]; or the shape of an input. */
-SYN_API syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
-SYN_API syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
-/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. An error of
-   this and of the functions up to syn_build_fail refuses the kind, whatever `shape` returns: it
-   need not look at each status, only at a null pointer. */
-SYN_API syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
-                                   int rank, const int *shape);
-/* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
-   the output or of the last input, whichever are more. */
-SYN_API syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
-SYN_API syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
-/* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
-SYN_API void *syn_build_own(syn_build *b, syn_node *n, size_t size);
-SYN_API syn_status syn_build_part(syn_build *b, syn_node *n,
-                                  const syn_part *part); /* of life SYN_BOTH */
-/* Records an error with the layer's place in the text. */
-SYN_API syn_status syn_build_fail(syn_build *b, const char *message);
-SYN_API int syn_build_chain(syn_build *b, const syn_layer *chain,
-                            int x); /* tensor behind it, or -1 */
-SYN_API syn_initial syn_initial_of(int kind, double amount);
-/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
-SYN_API syn_initial syn_initial_glorot(int inputs, int outputs);
-
-/* -- for authors of kinds: in `forward`, `backward`, `start`, `step` -- */
-
-/* Tensors and buffers by number, as `shape` counted them. Gradients are added to. */
-SYN_API syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
-SYN_API syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
-SYN_API const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
 SYN_API float *syn_dweight(const syn_tape *t, const syn_node *n, int i);
-SYN_API float *syn_saved(const syn_tape *t, const syn_node *n, int i);
-/* A tensor [..., width] is `rows` rows of `width` numbers; count = rows * width. */
-SYN_API size_t syn_rows(const syn_tensor *a);
-SYN_API int syn_width(const syn_tensor *a);
-SYN_API size_t syn_count(const syn_tensor *a);
-/* The sentences of an input's rows; of the output's. Not in `step`, where each row is the newest of
-   a hypothesis. */
-SYN_API const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
-SYN_API const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
-/* [rows of the output] the place of each row in its sentence, from 0; also in `step`. Null for a
-   row per sentence. */
-SYN_API const int *syn_places(const syn_tape *t, const syn_node *n);
-SYN_API int syn_is_training(const syn_tape *t); /* 1: dropout drops */
-SYN_API int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
 
 /* 1: input i has no gradient yet: a kind with SYN_FIRST_WRITE must write dx, not add to it. */
 SYN_API int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
-/* y [n] += factor x [n]; first_write: y = factor x */
-SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
-                    int first_write);
-/* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
-   of a node needs none: n->drop, which a kind with SYN_DROPS gets from the text, is done for it. */
-SYN_API void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
-
-/* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
-typedef void (*syn_task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
-/* Runs the task over 0 .. items-1 on all threads, in slices that end at multiples of `unit`. A task
-   may write only what belongs to its own items: then the bits do not depend on the threads. */
-SYN_API void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
-/* The n->scratch floats of a thread, the one the task was told; 0 outside of tasks. */
-SYN_API float *syn_scratch(const syn_tape *t, int thread);
-
-/* The KV cache, while decoding. `start` runs once, behind the encoder: it fills the rows of all
-   source tokens [rows of the source, n->source_cache]. `step` fills the row [n->cache] of the new
-   token of each output row r; later steps read it by the token's place in the hypothesis, the new
-   one's included. */
-SYN_API float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
-SYN_API const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
-SYN_API float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
-/* Of the source sentence of output row r: how many tokens; the row of token j. */
-SYN_API int syn_source_length(const syn_tape *t, int r);
-SYN_API const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
 
 /* Checks a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
    whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
@@ -1189,67 +1372,12 @@ SYN_API syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const ch
                finite differences, without dropout and with it
    SYN_E_VALUE: the first check that fails, and where, with what was computed and wanted. */
 SYN_API syn_status syn_network_check(syn_context *c, const syn_config *config);
-
-/* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
-typedef struct syn_conv {
-  int taps, dilate, first;
-} syn_conv;
-
-/* A matrix inside memory: element [i,j] is x[i row + j col]. It owns nothing. */
-typedef struct syn_matrix {
-  float *x;
-  int rows, cols;
-  size_t row, col; /* floats from one row to the next, from one column to the next */
-  size_t panel;    /* 0; else: packed by the library, floats from one panel to the next */
-} syn_matrix;
-/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only as the c of syn_gemm. */
-SYN_API syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
-SYN_API syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
-/* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
-   called inside a task. c has contiguous rows and overlaps neither a nor b. Each element is one sum
-   in the order of k, whatever the strides and the number of threads. */
-SYN_API void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
-              int accumulate);
-/* In an encoder the taps are centred on the row, in a decoder they end with it. */
-SYN_API syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
-/* col [rows,taps,width] = the rows of x [rows,width] that each row's taps read; 0 outside its
-   sentence. The rows are those of the node's output. Convolution: col W^T, W [out, taps width]. */
-SYN_API void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x,
-                        float *col);
 /* dx [rows,width] += the gradient dcol [rows,taps,width] of each row's copies */
 SYN_API void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
                 syn_matrix dx);
 
-/* The kinds of the language that are built, 0 .. count-1. */
-SYN_API size_t syn_kind_count(void);
-SYN_API const syn_kind *syn_kind_at(size_t i);
+/* -- weights of another model -- */
 
-/* -- models -- */
-
-/* Builds the network and draws the initial values of its parameters. Those depend on the seed and
-   on the name and shape of the parameter alone: further layers do not change them. Null: an error
-   in the configuration (the message says where), or no memory. */
-SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
-SYN_API void syn_model_free(syn_model *m);
-/* With every default resolved and every $NAME replaced. The results of all functions on a model
-   live as long as it does. */
-SYN_API const syn_config *syn_model_config(const syn_model *m);
-SYN_API size_t syn_model_param_count(const syn_model *m);
-SYN_API const syn_param *syn_model_param(const syn_model *m, size_t i);
-SYN_API const syn_param *syn_model_find(const syn_model *m,
-                                        const char *name); /* null: there is none */
-/* The operations in the order they run; null past the end. */
-SYN_API size_t syn_model_node_count(const syn_model *m);
-SYN_API const syn_node *syn_model_node(const syn_model *m, size_t i);
-/* What one operation of the model costs in a sentence of `length` tokens. */
-SYN_API syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
-   may be null, both may be the same. The target tokenizer names the classes of classify and tag:
-   class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
-   name. */
-SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
-/* side: SYN_SRC, SYN_TGT. Null: there is none. */
-SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
    name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
    output go by the texts of the tokens, or of the classes: a row of m gets that of the same text,
@@ -1261,62 +1389,9 @@ SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 enum { SYN_OTHER_TASK = 1 };
 SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
                                 syn_init_report report, void *user);
-/* The bytes a model will need, from its configuration; only the graph is allocated, and freed
-   before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
-   failure; SYN_E_MEMORY: more bytes than a program can have. */
-SYN_API syn_status syn_plan_of(syn_context *c, const syn_config *config,
-                               const syn_train_config *train, const syn_decode_config *decode,
-                               syn_plan *plan);
-/* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
-SYN_API uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
-/* A network as text, from the configuration alone, without memory for weights: a line with the
-   names of the columns, then one for each operation in the order they run, columns between tabs:
-   path, kind, shapes of the inputs, of the output, parameters with their shapes. Returns the bytes
-   of the text; `out` gets what fits into `capacity` with a final 0. 0: an error. */
-SYN_API size_t syn_model_describe(syn_context *c, const syn_config *config, char *out,
-                                  size_t capacity);
+/* -- gradients of a run -- */
 
-/* -- forward passes -- */
-
-/* Buffers for forward passes whose results can be read. `limits` may be null. The model must
-   outlive the run; weights that change between two passes count from the next pass on. */
-SYN_API syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
-SYN_API void syn_run_free(syn_run *r);
-/* The network over a batch, without dropout. Labels are not needed. */
-SYN_API syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
-/* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
-   with *rows 0 when there is no such sentence. They live until the next pass. */
-SYN_API const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
-/* classify, tag: the class of row `row` of a sentence after it (classify: row 0) that has `rank`
-   classes before it, 0: the most probable; of equal ones the lower number comes first. Class 0 of
-   tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
-   such. */
-SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
-/* The same as the name of the class; of size 0: no such, or the model has no names. */
-SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
-/* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
-   are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
-   token, not read for classify and tag. */
-SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
-
-/* The three below are for runs made with `keep`; others reuse the memory of values, and say so. */
-
-/* A value of a sentence by its place in the text, with the names of its axes:
-     "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
-                           the path (steps of universal), the last; "encoder.1@0": the first
-     "encoder.1.0.0.1.q"   a part of a layer, where its kind keeps it: attention has q (times
-                           c^-1/2 where the scores are), k, v, context [token, head, feature],
-                           weights [head, query, key], scores before the softmax (mixtures only)
-     "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
-     "out"                 the logits
-   An unknown path is an error that names the nearest one. */
-SYN_API syn_status syn_run_value(const syn_run *r, const char *path, int sentence,
-                                 syn_value *value);
-/* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
-   output of a layer: out [width], which is as it was after an error. */
-SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
-                                  float *out, int width);
 /* A forward pass, then a backward pass from the mean loss of the labels, as syn_trainer_backward
    computes it. *loss (may be null): that loss. */
 SYN_API syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
@@ -1344,16 +1419,6 @@ SYN_API syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const 
    document has the nodes before the error, and the error is also returned. */
 SYN_API syn_status syn_trace_network(syn_context *c, const syn_config *config,
                                      const syn_sink *sink);
-
-/* The place in the text ("encoder.1.0.0.1") and heads of layer i of attention; null: none. */
-SYN_API const char *syn_model_attention(const syn_model *m, int i, int *heads);
-/* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
-   such. They live until the next pass. */
-SYN_API const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence,
-                                       int size[2]);
-/* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
-   Returns its bytes; `out` gets what fits into `capacity` with a final 0. */
-SYN_API size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
 
 /* -- training -- */
 
@@ -1454,46 +1519,7 @@ SYN_API syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
    are, a moving average counts as one; 0: none. */
 SYN_API int syn_trainer_average(syn_trainer *t);
 
-/* -- decoding -- */
-
-/* `config` may be null. Many decoders may use one model at the same time, each with its own
-   context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
-   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights, but for a model of
-   syn_model_load_packed, whose decoders share its panels. */
-SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
-                                     const syn_decode_config *config);
-SYN_API void syn_decoder_free(syn_decoder *d);
-/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
-   the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
-   token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
-SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                                   void *user);
-/* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
-   empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
-   SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
-SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
-                                syn_text_callback call, void *user);
-/* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
-   outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
-   draws from seeds[i], without them from the configuration's seed and i. */
-SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
-/* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
-   fixed tokens and probabilities see syn_decode_config.unknown. */
-SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
-/* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
-   last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
-SYN_API void syn_decoder_set_banned(syn_decoder *d, const int *banned);
-/* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
-   came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
-   else 0. Lives until the next syn_decoder_run. */
-SYN_API const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
-                              float *score);
-/* That output as text, prompt included, as syn_tokenizer_decode writes it and with what it returns;
-   0 and "" where there is none. */
-SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
-                               size_t capacity, float *score);
-
-/* -- text -- */
+/* -- tokenizers -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it
    does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
@@ -1517,42 +1543,8 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
    SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *texts, size_t count);
-SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
-SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed ids included */
-SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
-/* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
-SYN_API int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
-SYN_API const char *
-syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
-/* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
-   for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
-   make a text longer, than 3 bytes + 1. Allocates nothing; its time grows with the bytes alone. */
-SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
-/* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
-   outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
-   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only tokens
-   of bytes (of "byte", and of bpe where it has them) may cut a character. */
-SYN_API size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t capacity);
-/* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
-   text, which loses its space. Whole characters, but for tokens of bytes: then one byte, which a
-   caller who prints joins with those that follow, as syn_decoder_run_text does. Lives as long as
-   `t`. */
-SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
-/* The text as a tokenizer with these flags (SYN_LOWERCASE, SYN_NFC) reads it; bytes that are not
-   UTF-8 and a byte order mark stay. Returns its bytes, at most 3 times those given. `out` gets the
-   first characters that fit in `capacity` bytes together with a final 0, which is there whenever
-   capacity > 0; it must not be the text itself. Other flags change nothing. */
-SYN_API size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity);
-/* How many bytes of a text are not UTF-8. */
-SYN_API size_t syn_text_invalid(syn_text text);
-/* The code point at byte *at of a text, which moves behind it; a byte that is not UTF-8 gives
-   0x80000000 + the byte. At the end: 0, and *at stays. */
-SYN_API uint32_t syn_text_next(syn_text text, size_t *at);
 /* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
 SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
-/* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
-SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
 
 /* -- all of it in one call -- */
 
@@ -1565,7 +1557,159 @@ SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, siz
 SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                              const syn_text *tgt, size_t count);
 
-/* -- file -- */
+/* -- writing files -- */
+
+/* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
+   they refuse: a name that is null, used twice, not UTF-8 or "__metadata__"; a tensor whose bytes
+   are not those of its shape and dtype. */
+SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
+                     const syn_entry *entries, size_t n_entries);
+#ifndef SYN_NO_STDIO
+/* Writes a file. The same input gives the same bytes on every machine. They go to a new file in the
+   same folder, syn-DIGITS.tmp, which is synced, then renamed over `path`, whose old content stays
+   as it was after any failure (SYN_E_FILE). No file that is there is opened, whatever its name. A
+   process that is killed leaves its syn-DIGITS.tmp; it may be deleted. The mode stays that of the
+   old file; owner and group as far as the system allows. A symbolic link stays, the file that it
+   leads to is replaced (on Windows the link is). A device or pipe is written directly. */
+SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
+                                  size_t n_pairs, const syn_entry *entries, size_t n_entries);
+#endif
+/* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
+SYN_API syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
+                             size_t n_pairs, const syn_entry *entries, size_t n_entries);
+
+/* -- model files and checkpoints -- */
+
+/* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
+   sink. Other metadata of the file that a model was loaded from are written, too. */
+SYN_API syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
+/* The same with parameters of rank 2 or more in fewer bits: "f16", "bf16", "i8" (a scale for each
+   row) or "i4" (also one for each 32 columns); "f32" as above. It is loaded as any model. What was
+   loaded in that type and has not changed is written as it was. SYN_E_VALUE: another type, or a
+   number that is not finite or too large (f16: 65,520, i8 and i4: 1e30). */
+SYN_API syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, const char *type,
+                                        const syn_sink *sink);
+#ifndef SYN_NO_STDIO
+SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
+SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const char *type,
+                                     const char *path);
+#endif
+/* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
+   the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
+   on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
+   seed, batch_tokens, accumulate, every, shapes), holds numbers that are not finite, or has changed
+   since it was written, as its checksum shows, is refused; then trainer and model are what they
+   were. Checkpoints of earlier versions have no checksum and are loaded. */
+SYN_API syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink);
+SYN_API syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source);
+#ifndef SYN_NO_STDIO
+SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
+SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
+#endif
+
+/* -- small models -- */
+
+/* Writes the array of a small model: weights, tables. An error names a layer whose kind a small
+   model cannot have, or a parameter with a number that is not finite or too large (1e30).
+   `options` may be null. */
+SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
+                                   const syn_small_options *options, const syn_sink *sink);
+/* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
+   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. A program
+   may include several such headers, all before the implementation; it then has all instructions */
+SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
+                                   const syn_small_options *options, const char *name,
+                                   const syn_sink *sink);
+#endif /* !SYN_NO_TRAIN */
+
+/* INSPECT: what a model is and costs, what a run computed, what a file holds. */
+
+/* -- the machine -- */
+
+/* The ISAs of this build, by rising speed: 0 .. count-1; 0 is "scalar". */
+SYN_API int syn_isa_count(void);
+/* "scalar", "avx2", "avx512", "neon"; of WebAssembly "wasm" (-mrelaxed-simd), where the engine has
+   no fused multiply-add "wasm_plain", not exact, or by choice "wasm_exact", slow. Never null */
+SYN_API const char *syn_isa_name(int i);
+SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
+/* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
+   machine lacks fused multiply-add (or isa is "wasm_plain"), or flushes denormals (NEON of 32-bit
+   ARM), or the self-test has other bits: by an option of the compiler, or by the floating-point
+   state of the calling thread (FTZ, DAZ, rounding), which the threads of the loops should share.
+   Each call runs it, some microseconds: ask before the work, in the thread that does it. */
+SYN_API int syn_context_exact(const syn_context *c);
+
+/* -- tensors -- */
+
+/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
+   none. */
+SYN_API size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
+
+/* -- the kinds -- */
+
+/* The kinds of the language that are built, 0 .. count-1. */
+SYN_API size_t syn_kind_count(void);
+SYN_API const syn_kind *syn_kind_at(size_t i);
+
+/* -- a model -- */
+
+/* With every default resolved and every $NAME replaced. The results of all functions on a model
+   live as long as it does. */
+SYN_API const syn_config *syn_model_config(const syn_model *m);
+SYN_API size_t syn_model_param_count(const syn_model *m);
+SYN_API const syn_param *syn_model_param(const syn_model *m, size_t i);
+SYN_API const syn_param *syn_model_find(const syn_model *m,
+                                        const char *name); /* null: there is none */
+/* The operations in the order they run; null past the end. */
+SYN_API size_t syn_model_node_count(const syn_model *m);
+SYN_API const syn_node *syn_model_node(const syn_model *m, size_t i);
+/* What one operation of the model costs in a sentence of `length` tokens. */
+SYN_API syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
+/* The bytes a model will need, from its configuration; only the graph is allocated, and freed
+   before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
+   failure; SYN_E_MEMORY: more bytes than a program can have. */
+SYN_API syn_status syn_plan_of(syn_context *c, const syn_config *config,
+                               const syn_train_config *train, const syn_decode_config *decode,
+                               syn_plan *plan);
+
+/* A network as text, from the configuration alone, without memory for weights: a line with the
+   names of the columns, then one for each operation in the order they run, columns between tabs:
+   path, kind, shapes of the inputs, of the output, parameters with their shapes. Returns the bytes
+   of the text; `out` gets what fits into `capacity` with a final 0. 0: an error. */
+SYN_API size_t syn_model_describe(syn_context *c, const syn_config *config, char *out,
+                                  size_t capacity);
+
+/* -- the values of a run -- */
+
+/* The three below are for runs made with `keep`; others reuse the memory of values, and say so. */
+
+/* A value of a sentence by its place in the text, with the names of its axes:
+     "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
+                           the path (steps of universal), the last; "encoder.1@0": the first
+     "encoder.1.0.0.1.q"   a part of a layer, where its kind keeps it: attention has q (times
+                           c^-1/2 where the scores are), k, v, context [token, head, feature],
+                           weights [head, query, key], scores before the softmax (mixtures only)
+     "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
+     "out"                 the logits
+   An unknown path is an error that names the nearest one. */
+SYN_API syn_status syn_run_value(const syn_run *r, const char *path, int sentence,
+                                 syn_value *value);
+/* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
+   output of a layer: out [width], which is as it was after an error. */
+SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
+                                  float *out, int width);
+
+/* The place in the text ("encoder.1.0.0.1") and heads of layer i of attention; null: none. */
+SYN_API const char *syn_model_attention(const syn_model *m, int i, int *heads);
+/* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
+   such. They live until the next pass. */
+SYN_API const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence,
+                                       int size[2]);
+/* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
+   Returns its bytes; `out` gets what fits into `capacity` with a final 0. */
+SYN_API size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
+
+/* -- files -- */
 
 /* The container is safetensors, https://github.com/huggingface/safetensors: header length (u64,
    little-endian), JSON header, data. A file is hostile until it is checked: sizes, shapes, names,
@@ -1598,102 +1742,7 @@ SYN_API const char *syn_file_value(const syn_file *f, const char *key);
 /* out[0..count) = the elements of an F32, F16 or BF16 entry, exact. Another dtype is SYN_E_FORMAT,
    a count that is not the entry's is SYN_E_SHAPE; then out is zeroed. */
 SYN_API syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
-
-/* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
-   they refuse: a name that is null, used twice, not UTF-8 or "__metadata__"; a tensor whose bytes
-   are not those of its shape and dtype. */
-SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
-                     const syn_entry *entries, size_t n_entries);
-#ifndef SYN_NO_STDIO
-/* Writes a file. The same input gives the same bytes on every machine. They go to a new file in the
-   same folder, syn-DIGITS.tmp, which is synced, then renamed over `path`, whose old content stays
-   as it was after any failure (SYN_E_FILE). No file that is there is opened, whatever its name. A
-   process that is killed leaves its syn-DIGITS.tmp; it may be deleted. The mode stays that of the
-   old file; owner and group as far as the system allows. A symbolic link stays, the file that it
-   leads to is replaced (on Windows the link is). A device or pipe is written directly. */
-SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
-                                  size_t n_pairs, const syn_entry *entries, size_t n_entries);
-#endif
-/* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
-SYN_API syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
-                             size_t n_pairs, const syn_entry *entries, size_t n_entries);
-
-/* -- model files and checkpoints -- */
-
-/* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
-   sink. Other metadata of the file that a model was loaded from are written, too. */
-SYN_API syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
-/* The same with parameters of rank 2 or more in fewer bits: "f16", "bf16", "i8" (a scale for each
-   row) or "i4" (also one for each 32 columns); "f32" as above. It is loaded as any model. What was
-   loaded in that type and has not changed is written as it was. SYN_E_VALUE: another type, or a
-   number that is not finite or too large (f16: 65,520, i8 and i4: 1e30). */
-SYN_API syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, const char *type,
-                                        const syn_sink *sink);
-/* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
-   the bytes must outlive the model; those of other types become floats in memory of their own.
-   Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
-   network in the metadata wants; the message names it. So is a weight that is not finite, unless
-   syn_options.not_finite says otherwise: the message names tensor and byte. */
-SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
-/* The same from a source, whose bytes the model keeps in memory of its own. */
-SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source);
 SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
-#ifndef SYN_NO_STDIO
-SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
-SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const char *type,
-                                     const char *path);
-SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
-/* The same for a process that decodes, or runs forward passes: the matrices of products become the
-   panels that all decoders and runs of the model read, while the file is read. So neither file nor
-   weights are in memory twice. The panels belong to the model, live as long as it does and are
-   never written again. syn_param.x of those matrices is null (syn_param.panels, but not of layers
-   with kinds of the caller), and so are the data of all tensors of syn_model_file. Reading weights
-   by name, saving, gradients of a run: SYN_E_VALUE. syn_trainer_new and syn_model_init_from copy
-   the weights out of the panels first; then the model is one as syn_model_load makes it, saving
-   included, and decoders and runs made before keep reading the old weights in the panels, which
-   stay until syn_model_free. A file whose weights are integers is loaded as by syn_model_load. */
-SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
-#endif
-/* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
-   the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
-   on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes), holds numbers that are not finite, or has changed
-   since it was written, as its checksum shows, is refused; then trainer and model are what they
-   were. Checkpoints of earlier versions have no checksum and are loaded. */
-SYN_API syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink);
-SYN_API syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source);
-#ifndef SYN_NO_STDIO
-SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
-SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
-#endif
-
-/* -- small models -- */
-
-/* What a small model consists of. Zeroed, or null: int8, without tokenizers, for all lengths,
-   greedy. */
-typedef struct syn_small_options {
-  int tokenizers;                 /* 1: the model's tokenizers, too */
-  const syn_small_config *config; /* what NAME_RAM is for */
-  /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i4 for a model from a file of
-     such weights, else i8 */
-  const char *type;
-  /* of i8, the order that a machine reads fastest: "smlad", Cortex-M4, M7, M33, Cortex-A and PCs;
-     "mve", Cortex-M55, M85; "rows", row-major. Every machine runs all, with the same results. 0:
-     smlad */
-  const char *layout;
-} syn_small_options;
-
-/* Writes the array of a small model: weights, tables. An error names a layer whose kind a small
-   model cannot have, or a parameter with a number that is not finite or too large (1e30).
-   `options` may be null. */
-SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
-                                   const syn_small_options *options, const syn_sink *sink);
-/* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
-   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. A program
-   may include several such headers, all before the implementation; it then has all instructions */
-SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
-                                   const syn_small_options *options, const char *name,
-                                   const syn_sink *sink);
 #endif /* !SYN_SMALL */
 
 #ifdef __cplusplus
@@ -1811,7 +1860,6 @@ static size_t syn__bom_size(const char *at, size_t size) {
 /* ==============================================================================================
    >>unicode   lower case, composition of characters, by tables of the Unicode data files
    ============================================================================================== */
-
 
 /* -- tables made by tools/unicode, Unicode 14.0.0 -- */
 /* Every `step`-th character from first to last moves by `add`. */
@@ -2497,7 +2545,7 @@ static int syn__compose_marks(uint32_t *s, int start, int n) {
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#if defined(_OPENMP) || (!defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE))
+#if defined(_OPENMP) || (!defined(SYN_NO_STDIO) && !defined(SYN_NO_TRAIN))
 #include <time.h>
 #endif
 #ifdef _OPENMP
@@ -2548,15 +2596,15 @@ static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
   return size;
 }
 #define SYN__UNUSED(x) ((void)(x))
-/* A function of training, for a table; with SYN_INFERENCE null, so that the function is dropped. */
-#ifdef SYN_INFERENCE
-#define SYN__BACK(f) (0 ? (f) : NULL)
+/* A function of training, for a table; null where SYN_NO_TRAIN leaves it out. */
+#ifdef SYN_NO_TRAIN
+#define SYN__BACK(f) NULL
 #else
 #define SYN__BACK(f) f
 #endif
 /* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
    cache line, one AVX-512 register. */
-#if defined(SYN_INFERENCE) && defined(SYN_NO_SIMD)
+#if defined(SYN_NO_TRAIN) && defined(SYN_NO_SIMD)
 #define SYN__INT8 0
 #define SYN__ALIGN 16
 #else
@@ -2580,12 +2628,6 @@ static size_t syn__round16(size_t n) {
   return n > SIZE_MAX - 15 ? SIZE_MAX : (n + 15) & ~(size_t)15;
 }
 
-/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
-   either byte order, at any address. */
-static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
-  int i;
-  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
-}
 static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
@@ -2722,6 +2764,15 @@ static void syn__sincos(double x, double *sine, double *cosine) {
   *sine = s;
   *cosine = c;
 }
+
+#ifndef SYN_NO_TRAIN
+/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
+   either byte order, at any address. */
+static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
+  int i;
+  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
+}
+#endif
 
 /* ==============================================================================================
    >>texts   texts in the order of their bytes; as a message shows them
@@ -7123,7 +7174,7 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 }
 
 /* Frees what only building, loading and messages need: names become "". */
-#ifdef SYN_INFERENCE
+#if defined(SYN_NO_TRAIN) && defined(SYN_NO_MESSAGES)
 static void syn__graph_unname(syn_context *c, syn__graph *g) {
   size_t i;
   for (i = 0; i < g->n_nodes; i++) g->nodes[i]->path = "";
@@ -7141,16 +7192,6 @@ syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n
 /* A user's tape has no weights: there the parameters of a node are some of its inputs. */
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
   return t->weights ? t->weights[n->param[i]] : t->tensors[n->param[i]].x;
-}
-/* The gradient of a parameter; null: the parameter is frozen. */
-static float *syn__dweight(const syn_tape *t, const syn_node *n, int i) {
-  return t->weights ? t->dweights[n->param[i]] : t->tensors[n->param[i]].dx;
-}
-/* Kinds add without asking whether a weight is frozen; what many of them share, as
-   syn__linear_backward, calls syn__dweight and saves the work. */
-float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
-  float *d = syn__dweight(t, n, i);
-  return d || !t->discarded_grads ? d : t->discarded_grads[n->param[i]];
 }
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
@@ -7186,6 +7227,28 @@ const int *syn_places(const syn_tape *t, const syn_node *n) {
 }
 int syn_is_training(const syn_tape *t) { return t->training; }
 int syn_is_decoding(const syn_tape *t) { return t->decode != NULL; }
+
+/* For the shape of a layer that is recorded on a tape, too: its parameters are the inputs from
+   number `first` on. */
+static void syn__inputs_as_params(syn_node *n, int first) {
+  int i;
+  for (i = first; i < n->n_in; i++) n->param[n->n_param++] = n->in[i];
+}
+
+/* An int for each row, in n->own of an operation on a tape: rows of a table, or labels. */
+typedef struct syn__row_ids {
+  const int *ids; /* [count], of the caller; `shape` copies them */
+  int count;
+} syn__row_ids;
+
+/* "[2,3]"; 0 are the rows of a network, which come with the batch. */
+static void syn__print_axes(syn__text_out *w, const int *shape, int rank) {
+  int k;
+  for (k = 0; k < rank; k++)
+    if (shape[k]) syn__print(w, "%s%d", k ? "," : "[", shape[k]);
+    else syn__print(w, "%srows", k ? "," : "[");
+  syn__print(w, "]");
+}
 
 /* ==============================================================================================
    >>kv cache   what earlier tokens leave for later ones while decoding
@@ -7614,42 +7677,6 @@ static syn__product syn__sum_of_rows(float *sums, syn_matrix x) {
   return syn__product_of(syn_matrix_of(sums, 1, x.cols, 0), ones, x, NULL, 1);
 }
 
-/* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
-static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
-  syn__product p = syn__sum_of_rows(sums, syn_matrix_of(x, (int)rows, (int)width, 0));
-  syn_parallel(t, syn__task_gemm, &p, (width + 15) / 16, 4);
-}
-
-/* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */
-typedef struct syn__linear_grad {
-  syn_matrix w;        /* [out,in] */
-  const float *x, *dy; /* [rows,in], [rows,out] */
-  float *dx, *dw, *db; /* shaped as x, w, and [out]; each may be null */
-  size_t rows;
-  int first_write;     /* 1: dx is written, whatever stands there */
-} syn__linear_grad;
-
-static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
-  int rows = (int)g->rows, in = g->w.cols, out = g->w.rows;
-  syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
-  if (g->dx) syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, g->w, NULL, !g->first_write);
-  if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
-  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
-}
-
-/* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
-static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
-                                            const syn_tensor *x, const float *dy) {
-  float *dw = syn__dweight(t, n, w), *db = bias >= 0 ? syn__dweight(t, n, bias) : NULL;
-  syn__linear_grad g = {syn__weight_matrix(t, n, w), x->x, dy, x->dx, dw, db, syn_rows(x), 0};
-  return g;
-}
-static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
-                                 const syn_tensor *x, const float *dy) {
-  syn__linear_grad g = syn__linear_grad_of(t, n, w, bias, x, dy);
-  syn__linear_backward_of(t, &g);
-}
-
 /* ==============================================================================================
    >>im2col   im2col, col2im: a convolution as one matrix product
    ============================================================================================== */
@@ -7698,10 +7725,6 @@ static void syn__im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_m
 }
 void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col) {
   syn__im2col(t, n, w, x, col, 0);
-}
-void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
-                syn_matrix dx) {
-  syn__im2col(t, n, w, dx, (float *)dcol, 1);
 }
 
 /* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
@@ -7784,16 +7807,6 @@ void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t co
 #define SYN__GRAIN ((size_t)1 << 14)
 #define SYN__CHUNK_FLOATS ((size_t)1 << 11)
 
-/* x [n] = 0, in parallel. */
-static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  SYN__UNUSED(t);
-  SYN__UNUSED(thread);
-  memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
-}
-static void syn__zero(syn_tape *t, float *x, size_t n) {
-  syn_parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
-}
-
 typedef struct syn__acc_job {
   float *y;           /* both as long as syn_accumulate is told */
   const float *x;
@@ -7815,24 +7828,6 @@ void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t 
   syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
-/* The last reader of a value is the first that backward reaches: before it, dx holds old numbers.
-   Not for values of a user's tape, which are all zeroed before, nor for those made before a
-   recurrent section, whose gradients add up over its passes. */
-int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
-  const syn__value *v = &t->g->values[n->in[i]];
-  int k;
-  for (k = 0; k < i; k++)
-    if (n->in[k] == n->in[i]) return 0;
-  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->accumulate_before;
-}
-
-/* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
-static void syn__add_dx(syn_tape *t, const syn_node *n, float factor) {
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  if (x->dx != y->dx)
-    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y), syn_is_first_write(t, n, 0));
-}
-
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
 static void syn__forward_nodes(syn_tape *t, int begin, int end) {
   int i;
@@ -7840,35 +7835,6 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
     const syn_node *n = t->g->nodes[i];
     n->kind->forward(t, n);
     syn__drop(t, n, syn_out(t, n)->x);
-  }
-}
-
-/* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
-   reader writes it (SYN_FIRST_WRITE) or it is the gradient of the reader's output
-   (SYN_ALIAS_DX). `again`: the gradients of values made before `begin` add up. A value without a
-   reader (the encoder's final norm where every layer has a block of its own) has no gradient. */
-static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
-  int i, k;
-  t->accumulate_before = again ? begin : 0;
-  for (i = end - 1; i >= begin; i--) {
-    const syn_node *n = t->g->nodes[i];
-    const syn__value *out = &t->g->values[n->out];
-    syn_tensor *y = syn_out(t, n), *x;
-    int runs = y->dx && (out->last >= 0 || out->stream == SYN_OWN) && n->kind->backward;
-    if (t->skip_backward && t->skip_backward[i])
-      continue; /* what it reads was made by skipped nodes */
-    for (k = 0; k < n->n_in; k++) {
-      x = syn_in(t, n, k);
-      if (x->dx && syn_is_first_write(t, n, k) &&
-          !(runs && ((n->flags & SYN_FIRST_WRITE) || x->dx == y->dx)))
-        syn__zero(t, x->dx, syn_count(x));
-    }
-    if (!runs) continue;
-    /* dy is complete: from the gradient after the dropout to the one before it */
-    syn__drop(t, n, y->dx);
-    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
-    n->kind->backward(t, n);
-    if (t->finished && !begin) t->finished(t->finished_user, i); /* else they may run again */
   }
 }
 
@@ -7896,27 +7862,6 @@ static void syn__forward(syn_tape *t, int end) {
     syn__forward_nodes(t, at, syn__recurrent_end(g));
   }
   syn__forward_nodes(t, syn__recurrent_end(g), end);
-}
-/* 1: this build has the backward pass; else an error. */
-static int syn__can_train(syn_context *c) {
-#ifdef SYN_INFERENCE
-  return !syn__fail(c, SYN_E_VALUE, "this program was built with SYN_INFERENCE, without training");
-#else
-  return c != NULL;
-#endif
-}
-/* Of the same nodes. The gradient of what the last of them makes is there already. */
-static void syn__backward(syn_tape *t, int end) {
-  const syn__graph *g = t->g;
-  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
-  const syn_node *n = at ? g->nodes[at] : NULL;
-  syn__backward_nodes(t, at, end, 0);
-  for (pass = 1; n && pass < longest; pass++) {
-    if (!n->recurrence->backward(t, n, &t->tensors[g->feedback])) break;
-    syn__forward_nodes(t, at, syn__recurrent_end(g));
-    syn__backward_nodes(t, at, syn__recurrent_end(g), 1);
-  }
-  syn__backward_nodes(t, 0, at, 0);
 }
 
 /* ==============================================================================================
@@ -8343,229 +8288,131 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
 }
 
 /* ==============================================================================================
-   >>tape   a user's own tape: every operation runs as it is recorded
+   >>backward   the backward pass, from the loss to the weights; what the kinds share for it
    ============================================================================================== */
+#ifndef SYN_NO_TRAIN
 
-/* A tape is the list of operations that made its tensors (Wengert 1964). syn__record appends a
-   node and runs its kind's forward function at once; syn_backward runs the backward functions from
-   the last node to the first. Numbers and gradients of all tensors lie in one block of memory,
-   which syn_tape_clear makes free again. */
-
-/* Of one tape; the array is never moved, since the user holds pointers into it. */
-#define SYN__TAPE_TENSORS 4096
-
-/* Zeroed floats from the tape's block: gradients begin at 0, leaves as the api promises. */
-static void *syn__tape_get(syn_tape *t, size_t floats) {
-  size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
-  char *at = t->block + t->block_used;
-  if (bytes > t->block_size - t->block_used) {
-    syn__fail(t->c, SYN_E_MEMORY, "the tape has %lu bytes left of %lu, wanted %lu",
-              (unsigned long)(t->block_size - t->block_used), (unsigned long)t->block_size,
-              (unsigned long)bytes);
-    return NULL;
-  }
-  t->block_used += bytes;
-  memset(at, 0, bytes);
-  return at;
+/* The gradient of a parameter; null: the parameter is frozen. */
+static float *syn__dweight(const syn_tape *t, const syn_node *n, int i) {
+  return t->weights ? t->dweights[n->param[i]] : t->tensors[n->param[i]].dx;
+}
+/* Kinds add without asking whether a weight is frozen; what many of them share, as
+   syn__linear_backward, calls syn__dweight and saves the work. */
+float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
+  float *d = syn__dweight(t, n, i);
+  return d || !t->discarded_grads ? d : t->discarded_grads[n->param[i]];
 }
 
-/* Gives the newest value its tensor, with memory for numbers and gradient; null: no room. */
-static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
-  syn_tensor *a = syn__tensor_begin(t, id);
-  a->x = (float *)syn__tape_get(t, syn_count(a));
-  a->dx = a->x ? (float *)syn__tape_get(t, syn_count(a)) : NULL;
-  return a->dx ? a : NULL;
+/* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
+static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
+  syn__product p = syn__sum_of_rows(sums, syn_matrix_of(x, (int)rows, (int)width, 0));
+  syn_parallel(t, syn__task_gemm, &p, (width + 15) / 16, 4);
 }
 
-/* The size of a tape. An operation that fails is removed, or else the next run would execute it. */
-typedef struct syn__mark {
-  size_t nodes, values, used; /* used: bytes of the block */
-} syn__mark;
-/* Notes the size before one more tensor; 0, with an error: the tape is full. */
-static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
-  const syn__mark now = {t->g->n_nodes, t->g->n_values, t->block_used};
-  *mark = now;
-  return now.values < SYN__TAPE_TENSORS ||
-         !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
-}
-/* Restores that size and returns null, which callers pass on. */
-static syn_tensor *syn__tape_rollback(syn_tape *t, syn__mark mark) {
-  t->own->g->n_params = 0;
-  t->own->g->n_nodes = mark.nodes;
-  t->own->g->n_values = mark.values;
-  t->block_used = mark.used;
-  return NULL;
+/* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */
+typedef struct syn__linear_grad {
+  syn_matrix w;        /* [out,in] */
+  const float *x, *dy; /* [rows,in], [rows,out] */
+  float *dx, *dw, *db; /* shaped as x, w, and [out]; each may be null */
+  size_t rows;
+  int first_write;     /* 1: dx is written, whatever stands there */
+} syn__linear_grad;
+
+static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
+  int rows = (int)g->rows, in = g->w.cols, out = g->w.rows;
+  syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
+  if (g->dx) syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, g->w, NULL, !g->first_write);
+  if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
+  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
 }
 
-/* A user's tape in one allocation with its graph. */
-typedef struct syn__own_tape {
-  syn_tape tape;
-  syn__graph graph;
-  syn_build build;
-  char path[1]; /* "": operations of a tape have no place */
-} syn__own_tape;
-
-syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
-  syn__own_tape *own = (syn__own_tape *)syn__alloc(c, 1, sizeof *own);
-  syn_tape *t;
-  size_t packed;
-  if (!own) return NULL;
-  t = &own->tape;
-  t->own = &own->build;
-  t->own->path = own->path;
-  t->c = t->own->c = t->own->tree.c = own->graph.arena.c = own->graph.names.c = c;
-  t->g = t->own->g = &own->graph;
-  t->own->side = "tape"; /* messages begin with it */
-  t->k = c->kernels;
-  t->threads = c->options.threads;
-  t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
-  /* an operation makes one tensor, so that there are never more nodes than tensors */
-  t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
-  /* one block, as that of a model: if it is large, products find their panels in large pages */
-  packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
-  t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
-  if (t->pack) t->block = (char *)t->pack + packed;
-  t->block_size = bytes;
-  if (t->tensors && t->saved && t->pack) return t;
-  syn__memory_for(c, "a tape of %.0f bytes for its tensors", (double)bytes);
-  syn_tape_free(t);
-  return NULL;
+/* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
+static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
+                                            const syn_tensor *x, const float *dy) {
+  float *dw = syn__dweight(t, n, w), *db = bias >= 0 ? syn__dweight(t, n, bias) : NULL;
+  syn__linear_grad g = {syn__weight_matrix(t, n, w), x->x, dy, x->dx, dw, db, syn_rows(x), 0};
+  return g;
+}
+static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
+                                 const syn_tensor *x, const float *dy) {
+  syn__linear_grad g = syn__linear_grad_of(t, n, w, bias, x, dy);
+  syn__linear_backward_of(t, &g);
 }
 
-/* The struct is the first field of its syn__own_tape, so the last call frees the graph, too. */
-void syn_tape_free(syn_tape *t) {
-  if (!t) return;
-  syn__graph_free(t->c, t->own->g);
-  syn__arena_free(&t->own->tree);
-  syn__free(t->c, t->tensors);
-  syn__free(t->c, t->saved);
-  syn__free(t->c, t->pack);
-  syn__free(t->c, t);
+void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+                syn_matrix dx) {
+  syn__im2col(t, n, w, dx, (float *)dcol, 1);
 }
 
-/* Tensors made before are invalid afterwards. */
-void syn_tape_clear(syn_tape *t) {
-  if (!t) return;
-  syn__graph_free(t->c, t->own->g);
-  t->own->g->arena.c = t->own->g->names.c = t->c;
-  t->block_used = 0;
+/* x [n] = 0, in parallel. */
+static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
+}
+static void syn__zero(syn_tape *t, float *x, size_t n) {
+  syn_parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
 }
 
-/* A leaf: no operation makes it. */
-syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
-  syn__mark mark;
-  syn_tensor *a;
-  int id, i;
-  if (!t || !shape || !syn__tape_mark(t, &mark)) return NULL;
-  for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
-  if (rank < 1 || i < rank) { /* i == rank when all is well */
-    syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
-              SYN_MAX_RANK);
-    return NULL;
-  }
-  id = syn__value_new(t->own, SYN_OWN, rank, shape);
-  a = id < 0 ? NULL : syn__tape_tensor(t, id);
-  return a ? a : syn__tape_rollback(t, mark);
-}
-
-/* For the shape of a layer that is recorded on a tape, too: its parameters are the inputs from
-   number `first` on. */
-static void syn__inputs_as_params(syn_node *n, int first) {
-  int i;
-  for (i = first; i < n->n_in; i++) n->param[n->n_param++] = n->in[i];
-}
-
-/* Memory for the result of a node and for what it saves; null: the tape is full. */
-static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
-  syn_tensor *out = syn__tape_tensor(t, n->out);
-  size_t floats;
+/* The last reader of a value is the first that backward reaches: before it, dx holds old numbers.
+   Not for values of a user's tape, which are all zeroed before, nor for those made before a
+   recurrent section, whose gradients add up over its passes. */
+int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
+  const syn__value *v = &t->g->values[n->in[i]];
   int k;
-  for (k = 0; out && k < n->n_save; k++) {
-    floats = n->save[k].fixed + n->save[k].row * syn_rows(out);
-    t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
-    if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
+  for (k = 0; k < i; k++)
+    if (n->in[k] == n->in[i]) return 0;
+  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->accumulate_before;
+}
+
+/* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
+static void syn__add_dx(syn_tape *t, const syn_node *n, float factor) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  if (x->dx != y->dx)
+    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y), syn_is_first_write(t, n, 0));
+}
+
+/* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
+   reader writes it (SYN_FIRST_WRITE) or it is the gradient of the reader's output
+   (SYN_ALIAS_DX). `again`: the gradients of values made before `begin` add up. A value without a
+   reader (the encoder's final norm where every layer has a block of its own) has no gradient. */
+static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
+  int i, k;
+  t->accumulate_before = again ? begin : 0;
+  for (i = end - 1; i >= begin; i--) {
+    const syn_node *n = t->g->nodes[i];
+    const syn__value *out = &t->g->values[n->out];
+    syn_tensor *y = syn_out(t, n), *x;
+    int runs = y->dx && (out->last >= 0 || out->stream == SYN_OWN) && n->kind->backward;
+    if (t->skip_backward && t->skip_backward[i])
+      continue; /* what it reads was made by skipped nodes */
+    for (k = 0; k < n->n_in; k++) {
+      x = syn_in(t, n, k);
+      if (x->dx && syn_is_first_write(t, n, k) &&
+          !(runs && ((n->flags & SYN_FIRST_WRITE) || x->dx == y->dx)))
+        syn__zero(t, x->dx, syn_count(x));
+    }
+    if (!runs) continue;
+    /* dy is complete: from the gradient after the dropout to the one before it */
+    syn__drop(t, n, y->dx);
+    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
+    n->kind->backward(t, n);
+    if (t->finished && !begin) t->finished(t->finished_user, i); /* else they may run again */
   }
-  return out;
 }
-
-/* 1, with an error: the node needs what only a network gives it. */
-static int syn__tape_lacks(const syn_tape *t, const syn_node *n) {
-  int k, lacks = t->g->n_params || t->g->values[n->out].stream != SYN_OWN;
-  const syn_extent *e = &n->scratch;
-  lacks |= e->fixed || e->row || e->pair || e->length || e->square;
-  for (k = 0, e = n->save; k < n->n_save; k++, e++) lacks |= e->pair || e->length || e->square;
-  return lacks && syn__fail(t->c, SYN_E_VALUE,
-                            "%.40s: parameters, scratch or sentences, which a tape does not have",
-                            n->kind->name);
-}
-
-/* The tape of the inputs; null: all are null, or, with an error, one is, or they are of several. */
-static syn_tape *syn__record_tape(const syn_kind *kind, int n_in, syn_tensor *const *in) {
-  const char *names = n_in == 3 ? "xwb" : "ab"; /* of linear; of all operations on two tensors */
-  syn_tape *t = NULL;
-  int i;
-  for (i = 0; i < n_in && !t; i++)
-    if (in[i]) t = in[i]->tape;
-  for (i = 0; i < n_in && t; i++) {
-    if (in[i] && in[i]->tape == t) continue;
-    if (in[i]) syn__fail(t->c, SYN_E_VALUE, "%s: the tensors are of different tapes", kind->name);
-    else syn__fail(t->c, SYN_E_VALUE, "%s: %c is null", kind->name, names[i]);
-    return NULL;
+/* Of the same nodes. The gradient of what the last of them makes is there already. */
+static void syn__backward(syn_tape *t, int end) {
+  const syn__graph *g = t->g;
+  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
+  const syn_node *n = at ? g->nodes[at] : NULL;
+  syn__backward_nodes(t, at, end, 0);
+  for (pass = 1; n && pass < longest; pass++) {
+    if (!n->recurrence->backward(t, n, &t->tensors[g->feedback])) break;
+    syn__forward_nodes(t, at, syn__recurrent_end(g));
+    syn__backward_nodes(t, at, syn__recurrent_end(g), 1);
   }
-  return t;
+  syn__backward_nodes(t, 0, at, 0);
 }
-
-/* Records one operation and runs it; a copy of `own` [size] becomes n->own (0: none). What fails
-   leaves no trace: a value without memory, or a node that writes to one, would be met by the next
-   syn_backward. */
-static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in,
-                               const void *own, size_t size) {
-  int ids[SYN_MAX_IN], i;
-  syn_tape *t = syn__record_tape(kind, n_in, in);
-  syn_node *n;
-  syn_tensor *out;
-  syn__mark mark;
-  if (!t || !syn__tape_mark(t, &mark)) return NULL;
-  for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
-  n = syn__node_new(t->own, kind, n_in, ids);
-  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_rollback(t, mark);
-  out = syn__node_done(t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
-  if (!out) return syn__tape_rollback(t, mark);
-  kind->forward(t, n);
-  return out;
-}
-
-/* Gives the operation that made y a name for syn_tape_text, where that of its kind tells less: the
-   path of its node, which is "" on a tape. */
-static syn_tensor *syn__named(syn_tensor *y, const char *name) {
-  const syn__graph *g = y ? y->tape->g : NULL;
-  if (g) g->nodes[g->values[y->id].maker]->path = name;
-  return y;
-}
-
-syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in, const void *own,
-                       size_t size) {
-  const syn_tensor *first = NULL;
-  const char *wrong = NULL;
-  int i;
-  for (i = 0; in && i < n_in && i < SYN_MAX_IN && !first; i++) first = in[i];
-  if (!first) return NULL;
-  if (!kind || !kind->name || !kind->shape || !kind->forward || !kind->backward)
-    wrong = "a kind without name, shape, forward or backward";
-  else if (kind->args && *kind->args) wrong = "a kind with arguments, which belongs in a text";
-  else if (n_in > SYN_MAX_IN || (size && !own)) wrong = "too many inputs, or no struct `own`";
-  for (i = 0; i < n_in && !wrong; i++)
-    if (!in[i]) wrong = "an input is null";
-  if (!wrong) return syn__record(kind, n_in, in, own, size);
-  syn__fail(first->tape->c, SYN_E_VALUE, "record: %s", wrong);
-  return NULL;
-}
-
-/* An int for each row, in n->own of an operation on a tape: rows of a table, or labels. */
-typedef struct syn__row_ids {
-  const int *ids; /* [count], of the caller; `shape` copies them */
-  int count;
-} syn__row_ids;
 
 /* Copies the ids, each of which is low .. high; they live as long as the tape. */
 static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int high) {
@@ -8578,88 +8425,7 @@ static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int hi
   own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
   return own->ids ? SYN_OK : SYN_E_MEMORY;
 }
-
-/* "[2,3]"; 0 are the rows of a network, which come with the batch. */
-static void syn__print_axes(syn__text_out *w, const int *shape, int rank) {
-  int k;
-  for (k = 0; k < rank; k++)
-    if (shape[k]) syn__print(w, "%s%d", k ? "," : "[", shape[k]);
-    else syn__print(w, "%srows", k ? "," : "[");
-  syn__print(w, "]");
-}
-
-size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity) {
-  syn__text_out w = syn__text_begin(out, capacity);
-  size_t i, begin;
-  int k;
-  for (i = 0; t && i < t->g->n_values; i++) {
-    const syn__value *v = &t->g->values[i];
-    const syn_node *n = v->maker < 0 ? NULL : t->g->nodes[v->maker];
-    const char *name = !n ? "tensor" : *n->path ? n->path : n->kind->name;
-    begin = w.used;
-    syn__print(&w, "%lu = %.40s", (unsigned long)i, name);
-    for (k = 0; n && k < n->n_in; k++) syn__print(&w, "%s%d", k ? ", " : "(", n->in[k]);
-    if (n) syn__print(&w, ")");
-    syn__print(&w, "%*s", w.used - begin < 26 ? (int)(26 - (w.used - begin)) : 1, "");
-    syn__print_axes(&w, v->shape, v->rank);
-    syn__print(&w, "\n");
-  }
-  return w.used;
-}
-
-/* Leaves keep the numbers that the user has written; every other tensor is computed again. */
-void syn_tape_forward(syn_tape *t) {
-  if (t) syn__forward(t, (int)t->g->n_nodes);
-}
-
-/* dL/dx of every tensor x of the tape, to its dx. Those of an earlier call are replaced. */
-syn_status syn_backward(syn_tensor *loss) {
-  syn_tape *t;
-  size_t i;
-  if (!loss) return SYN_E_VALUE;
-  t = loss->tape;
-  if (!syn__can_train(t->c)) return SYN_E_VALUE;
-  if (syn_count(loss) != 1)
-    return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
-                     (unsigned long)syn_count(loss));
-  for (i = 0; i < t->g->n_values; i++)
-    memset(t->tensors[i].dx, 0, syn_count(&t->tensors[i]) * sizeof(float));
-  loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
-  syn__backward(t, (int)t->g->n_nodes);
-  return SYN_OK;
-}
-
-/* Central difference (f(x+h) - f(x-h)) / 2h of the loss by one number: the tape runs twice. */
-static double syn__difference(syn_tensor *loss, float *at, float h) {
-  float keep = *at;
-  double up, down;
-  *at = keep + h;
-  syn_tape_forward(loss->tape);
-  up = (double)loss->x[0];
-  *at = keep - h;
-  syn_tape_forward(loss->tape);
-  down = (double)loss->x[0];
-  *at = keep;
-  return (up - down) / (2.0 * (double)h);
-}
-
-/* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
-   NaN or an infinity anywhere gives infinity; `worst` alone would not see a NaN, which compares as
-   false. */
-float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
-  size_t i;
-  double worst = 0.0, largest = 1e-8;
-  int bad = 0;
-  if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
-  for (i = 0; i < syn_count(leaf); i++) {
-    double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
-    if (difference > worst) worst = difference;
-    if (fabs(g) > largest) largest = fabs(g);
-    bad |= !(difference < (double)INFINITY); /* also not a number */
-  }
-  syn_tape_forward(loss->tape);
-  return bad ? INFINITY : (float)(worst / largest);
-}
+#endif
 
 /* ==============================================================================================
    >>kind add   y = a + b, also y = a - b or y = a b; b may be a row that repeats, or one number
@@ -8722,6 +8488,11 @@ static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f
   syn_parallel(t, syn__task_binary, &j, syn_count(syn_out(t, n)), SYN__GRAIN);
 }
 
+static void syn__add_forward(syn_tape *t, const syn_node *n) {
+  syn__broadcast_forward(t, n, t->k->add);
+}
+
+#ifndef SYN_NO_TRAIN
 /* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
    repetitions add into the same numbers. */
 static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
@@ -8733,17 +8504,10 @@ static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
   else
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
-
-static void syn__add_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->add);
-}
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
   syn__broadcast_db(t, n, 1.0f);
 }
-static const syn_kind syn__kind_add = {
-    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
-    syn__add_forward, SYN__BACK(syn__add_backward), NULL, NULL, NULL};
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->sub);
@@ -8777,14 +8541,10 @@ static void syn__mul_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_mul = {
     "mul", "", 0, NULL, syn__broadcast_shape, syn__mul_forward, SYN__BACK(syn__mul_backward), NULL,
     NULL, NULL};
-
-static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
-  syn_tensor *in[2] = {a, b};
-  return syn__record(kind, 2, in, NULL, 0);
-}
-syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_add, a, b); }
-syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
-syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_mul, a, b); }
+#endif
+static const syn_kind syn__kind_add = {
+    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
+    syn__add_forward, SYN__BACK(syn__add_backward), NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind scale   y = s x
@@ -8795,6 +8555,7 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
 
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 
+#ifndef SYN_NO_TRAIN
 /* s of scale and of sum; also of pos and universal, whose own struct begins with it */
 static float syn__factor_of(const syn_node *n) { return *(const float *)n->own; }
 
@@ -8809,9 +8570,7 @@ static void syn__scale_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_scale = {
     "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, SYN__BACK(syn__scale_backward), NULL,
     NULL, NULL};
-syn_tensor *syn_scale(syn_tensor *x, float s) {
-  return syn__record(&syn__kind_scale, 1, &x, &s, sizeof s);
-}
+#endif
 
 /* ==============================================================================================
    >>kind sum   y = s sum_i x_i: the sum, s = 1, or the mean, s = 1 / count
@@ -8820,6 +8579,7 @@ syn_tensor *syn_scale(syn_tensor *x, float s) {
 /* x of any shape, y [1]. The kernel sums in the fixed tree of all reductions: the same bits on
    every ISA. Saved for backward: nothing. */
 
+#ifndef SYN_NO_TRAIN
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
   n->out = syn__value_new(b, SYN_OWN, 1, &one);
@@ -8839,14 +8599,7 @@ static void syn__sum_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_sum = {
     "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
     NULL};
-syn_tensor *syn_sum(syn_tensor *x) {
-  const float one = 1.0f;
-  return syn__record(&syn__kind_sum, 1, &x, &one, sizeof one);
-}
-syn_tensor *syn_mean(syn_tensor *x) {
-  float share = x ? 1.0f / (float)syn_count(x) : 0.0f;
-  return syn__named(syn__record(&syn__kind_sum, 1, &x, &share, sizeof share), "mean");
-}
+#endif
 
 /* ==============================================================================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
@@ -8856,6 +8609,11 @@ syn_tensor *syn_mean(syn_tensor *x) {
    are one function (syn_gemm) with other strides: a transposed matrix is read by its columns, never
    copied as a whole. Nothing is saved. */
 
+static syn_matrix syn__tensor_matrix(const syn_tensor *x, const float *numbers) {
+  return syn_matrix_of(numbers, x->shape[0], x->shape[1], 0);
+}
+
+#ifndef SYN_NO_TRAIN
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int shape[2] = {x->shape[0], y->shape[1]};
@@ -8864,9 +8622,6 @@ static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
                            x->shape[x->rank - 1], y->shape[0]);
   n->out = syn__value_new(b, SYN_OWN, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
-}
-static syn_matrix syn__tensor_matrix(const syn_tensor *x, const float *numbers) {
-  return syn_matrix_of(numbers, x->shape[0], x->shape[1], 0);
 }
 static void syn__matmul_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
@@ -8885,9 +8640,7 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_matmul = {
     "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, SYN__BACK(syn__matmul_backward),
     NULL, NULL, NULL};
-syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
-  return syn__record_pair(&syn__kind_matmul, a, b);
-}
+#endif
 
 /* ==============================================================================================
    >>kind transpose   y [n,m] = x [m,n]^T
@@ -8896,6 +8649,7 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
 /* For a user's tape: a layer of a network reads a matrix by other strides instead of copying it.
    Saved for backward: nothing. */
 
+#ifndef SYN_NO_TRAIN
 static syn_status syn__transpose_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]];
   const int shape[2] = {x->shape[1], x->shape[0]};
@@ -8918,9 +8672,7 @@ static void syn__transpose_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_transpose = {
     "transpose", "", 0, NULL, syn__transpose_shape, syn__transpose_forward,
     SYN__BACK(syn__transpose_backward), NULL, NULL, NULL};
-syn_tensor *syn_transpose(syn_tensor *x) {
-  return syn__record(&syn__kind_transpose, 1, &x, NULL, 0);
-}
+#endif
 
 /* ==============================================================================================
    >>kind slice   y = the columns first .. first + count - 1 of x
@@ -8929,6 +8681,7 @@ syn_tensor *syn_transpose(syn_tensor *x) {
 /* For a user's tape: x [...,d], y [...,count]. syn_concat is its inverse. Saved for backward:
    nothing. */
 
+#ifndef SYN_NO_TRAIN
 typedef struct syn__columns {
   int first, count;
 } syn__columns;
@@ -8958,10 +8711,7 @@ static void syn__slice_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_slice = {
     "slice", "", 0, NULL, syn__slice_shape, syn__slice_forward, SYN__BACK(syn__slice_backward),
     NULL, NULL, NULL};
-syn_tensor *syn_slice(syn_tensor *x, int first, int count) {
-  syn__columns own = {first, count};
-  return syn__record(&syn__kind_slice, 1, &x, &own, sizeof own);
-}
+#endif
 
 /* ==============================================================================================
    >>kind exp   y = e^x, also y = ln x, elementwise
@@ -8970,6 +8720,7 @@ syn_tensor *syn_slice(syn_tensor *x, int first, int count) {
 /* For a user's tape: x, y of one shape. Both are computed in double, so that each is the float
    nearest to it but for rare ties. ln x is -infinity for x <= 0. Saved for backward: nothing. */
 
+#ifndef SYN_NO_TRAIN
 static void syn__exp_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t i, count = syn_count(y);
@@ -8983,7 +8734,6 @@ static void syn__exp_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_exp = {
     "exp", "", 0, NULL, syn__same_shape, syn__exp_forward, SYN__BACK(syn__exp_backward), NULL, NULL,
     NULL};
-syn_tensor *syn_exp(syn_tensor *x) { return syn__record(&syn__kind_exp, 1, &x, NULL, 0); }
 
 static void syn__log_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -8999,7 +8749,7 @@ static void syn__log_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_log = {
     "log", "", 0, NULL, syn__same_shape, syn__log_forward, SYN__BACK(syn__log_backward), NULL, NULL,
     NULL};
-syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, NULL, 0); }
+#endif
 
 /* ==============================================================================================
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
@@ -9009,6 +8759,7 @@ syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, N
    cannot overflow. Saved for backward: nothing, it reads y. Saved buffer 0: one row [n] during
    backward, since the kernel writes where a gradient must accumulate. */
 
+#ifndef SYN_NO_TRAIN
 static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
   const syn_extent row = {(size_t)syn_build_width(b, n, 0), 0, 0, 0, 0};
   syn_build_save(b, n, SYN_BACKWARD, row);
@@ -9032,7 +8783,7 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_softmax = {
     "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward,
     SYN__BACK(syn__softmax_backward), NULL, NULL, NULL};
-syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, NULL, 0); }
+#endif
 
 /* ==============================================================================================
    >>kind cross_entropy   y = the mean over the rows of -ln softmax(x_i)_label
@@ -9041,6 +8792,7 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
 /* For a user's tape: x [rows,n], y [1]; rows of label -1 do not count. In a network >>loss does
    this, with the same bits of the gradient. Saved buffer 0: one row [n] during backward. */
 
+#ifndef SYN_NO_TRAIN
 static syn_status syn__cross_entropy_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]];
   syn__row_ids *own = (syn__row_ids *)n->own;
@@ -9091,10 +8843,7 @@ static void syn__cross_entropy_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_cross_entropy = {
     "cross_entropy", "", 0, NULL, syn__cross_entropy_shape, syn__cross_entropy_forward,
     SYN__BACK(syn__cross_entropy_backward), NULL, NULL, NULL};
-syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
-  syn__row_ids own = {labels, 0};
-  return syn__record(&syn__kind_cross_entropy, 1, &x, &own, sizeof own);
-}
+#endif
 
 /* ==============================================================================================
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
@@ -9152,6 +8901,8 @@ static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act, n, syn_count(syn_out(t, n)), 4096);
 }
+
+#ifndef SYN_NO_TRAIN
 /* dx += dy f'(x) */
 static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -9163,19 +8914,10 @@ static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t be
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act_dx, n, syn_count(syn_out(t, n)), 4096);
 }
+#endif
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,
     NULL, NULL};
-syn_tensor *syn_act(syn_tensor *x, const char *name) {
-  int i;
-  for (i = 0; x && name && i < SYN__ACTS; i++)
-    if (!strcmp(name, syn__act_names[i]))
-      return syn__named(syn__record(&syn__kind_act, 1, &x, &i, sizeof i), syn__act_names[i]);
-  if (x)
-    syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
-              name ? name : "null");
-  return NULL;
-}
 
 /* ==============================================================================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
@@ -9226,26 +8968,24 @@ static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
 static void syn__product_forward(syn_tape *t, const syn_node *n, float *z) {
   syn__linear_forward(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), z);
 }
+static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
+  syn__product_forward(t, n, syn_out(t, n)->x);
+}
+
+#ifndef SYN_NO_TRAIN
 static void syn__product_backward(syn_tape *t, const syn_node *n, const float *dz) {
   syn__linear_grad g = syn__linear_grad_of(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), dz);
   g.first_write = syn_is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
-static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
-  syn__product_forward(t, n, syn_out(t, n)->x);
-}
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
   syn__product_backward(t, n, syn_out(t, n)->dx);
 }
+#endif
 static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__linear_shape, syn__linear_kind_forward, SYN__BACK(syn__linear_kind_backward), NULL, NULL,
     NULL};
-
-syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b) {
-  syn_tensor *in[3] = {x, w, b};
-  return syn__record(&syn__kind_linear, 3, in, NULL, 0);
-}
 
 /* ==============================================================================================
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
@@ -9322,6 +9062,21 @@ static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows,
   syn__glu_job j = {z, NULL, y, width};
   syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
+
+/* -- all activations -- */
+
+/* y from z */
+static void syn__ff_act(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  if (syn__act_of(n) != SYN__GLU) syn__act_forward(t, n);
+  else syn__glu_forward(t, y->x, syn__act_z(t, n), syn_rows(y), (size_t)syn_width(y));
+}
+static void syn__ff_forward(syn_tape *t, const syn_node *n) {
+  syn__product_forward(t, n, syn__act_z(t, n));
+  syn__ff_act(t, n);
+}
+
+#ifndef SYN_NO_TRAIN
 static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
                               size_t width) {
   syn__glu_job j = {z, dy, dz, width};
@@ -9346,15 +9101,6 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
     t->k->slope(act, dz + begin, z + begin, scale, count);
   }
 }
-
-/* -- all activations -- */
-
-/* y from z */
-static void syn__ff_act(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  if (syn__act_of(n) != SYN__GLU) syn__act_forward(t, n);
-  else syn__glu_forward(t, y->x, syn__act_z(t, n), syn_rows(y), (size_t)syn_width(y));
-}
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
@@ -9364,13 +9110,10 @@ static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   else syn__glu_backward(t, dz, syn__act_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
   return dz;
 }
-static void syn__ff_forward(syn_tape *t, const syn_node *n) {
-  syn__product_forward(t, n, syn__act_z(t, n));
-  syn__ff_act(t, n);
-}
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   syn__product_backward(t, n, syn__ff_act_back(t, n));
 }
+#endif
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__ff_shape, syn__ff_forward, SYN__BACK(syn__ff_backward), NULL, NULL, NULL};
@@ -9450,6 +9193,7 @@ static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   syn__cnn_rows(t, n);
 }
 
+#ifndef SYN_NO_TRAIN
 /* dz = dy act'(z), dW += dz^T col, db += column sums of dz; then, in place of col, dcol = dz W, and
    dx += col2im(dcol). dcol is written, not added, so that it need not be cleared first. */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
@@ -9468,6 +9212,7 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward_of(t, &g);
   syn_col2im(t, n, syn__cnn_conv(n), col.x, syn__tensor_matrix(x, x->dx));
 }
+#endif
 static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
     SYN__BACK(syn__cnn_backward), NULL, syn__cnn_step, NULL};
@@ -9508,6 +9253,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_norm, n, syn_rows(syn_out(t, n)), 8);
 }
 
+#ifndef SYN_NO_TRAIN
 /* What the two kernels of the backward pass read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
@@ -9542,6 +9288,7 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_norm_dx, n, syn_rows(x), 8);
   syn_parallel(t, syn__task_norm_dg, n, (size_t)syn_width(x), 32);
 }
+#endif
 static const syn_kind syn__kind_norm = {
     "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__norm_shape,
     syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
@@ -9793,6 +9540,7 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
 
 /* -- backward -- */
 
+#ifndef SYN_NO_TRAIN
 /* Running sentences begin .. end-1 at time t. dh holds the gradient of h_t from time t+1, to which
    dy_t is added. The cell's backward leaves da_t in gates, dp_t in dpart and, in dh and dc, the
    gradients of the state at t-1 without the part through p_t. dp_t is copied to dstep, where the
@@ -9857,7 +9605,7 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
                          s.dpart);
   }
 }
-
+#endif
 static const syn_kind syn__kind_rnn = {
     "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
     NULL, syn__rnn_step, NULL};
@@ -10010,6 +9758,8 @@ static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t be
 static void syn__lookup_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_lookup, n, syn_rows(syn_out(t, n)), 8);
 }
+
+#ifndef SYN_NO_TRAIN
 /* dw[at[r]] += dy_r, columns begin .. end-1. Many rows may add into one row of w, so threads split
    columns and each adds the rows in order. */
 static void syn__task_lookup_dw(syn_tape *t, const void *job, int thread, size_t begin,
@@ -10027,6 +9777,7 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
   if (n->table) syn__add_dx(t, n, 1.0f); /* dx += dy */
   syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
+#endif
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__learn_pos_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
@@ -10062,8 +9813,11 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn_accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn_count(y), 1);
 }
+
+#ifndef SYN_NO_TRAIN
 /* dx += dy: the pass has already masked dy */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__add_dx(t, n, 1.0f); }
+#endif
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", SYN_IDENTITY | SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
     syn__dropout_build, syn__same_shape, syn__copy_forward, SYN__BACK(syn__copy_backward), NULL,
@@ -10155,6 +9909,8 @@ static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
   syn_parallel(t, syn__task_gate, n, syn_count(syn_out(t, n)), 4096);
 }
+
+#ifndef SYN_NO_TRAIN
 /* dx and dc without the part through the gate; dz. dc = dy - g dy spares a product, and g dy is a
    factor of dz, too: sigma' = g (1-g). */
 static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -10175,6 +9931,7 @@ static void syn__highway_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_gate_dx, n, syn_count(syn_out(t, n)), 4096);
   syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
+#endif
 static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
     SYN__BACK(syn__highway_backward), NULL, NULL, NULL};
@@ -10247,16 +10004,16 @@ static void syn__concat_forward(syn_tape *t, const syn_node *n) {
   syn__concat_job j = {n, 0};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
+
+#ifndef SYN_NO_TRAIN
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   syn__concat_job j = {n, 1};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
+#endif
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED, syn__concat_build, syn__concat_shape,
     syn__concat_forward, SYN__BACK(syn__concat_backward), NULL, NULL, NULL};
-syn_tensor *syn_concat(syn_tensor *a, syn_tensor *b) {
-  return syn__record_pair(&syn__kind_concat, a, b);
-}
 
 /* ==============================================================================================
    >>kind parallel_add   y = a(x) + b(x) + ...
@@ -10369,6 +10126,7 @@ static const syn_kind syn__kind_embedding = {
     "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
     SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
 
+#ifndef SYN_NO_TRAIN
 /* Input 0 is w; y has a row for each of the ids. */
 static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
   const syn__row_ids *own = (const syn__row_ids *)n->own;
@@ -10385,10 +10143,7 @@ static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
 static const syn_kind syn__kind_lookup = {
     "lookup", "", 0, NULL, syn__lookup_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward),
     NULL, NULL, NULL};
-syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
-  syn__row_ids own = {ids, ids ? count : 0};
-  return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
-}
+#endif
 
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
@@ -10417,6 +10172,14 @@ static int syn__feed_recur(syn_tape *t, const syn_node *n, const syn_tensor *z, 
   }
   return changed;
 }
+static void syn__feed_recur_step(syn_tape *t, const syn_node *n, const syn_tensor *z) {
+  size_t w = (size_t)n->cache;
+  int r, rows = (int)syn_rows(z);
+  for (r = 0; r < rows; r++)
+    memcpy(syn_cache_new(t, n, r), z->x + (size_t)r * w, w * sizeof(float));
+}
+
+#ifndef SYN_NO_TRAIN
 /* dz of a token = dy of the token behind it; 0 at the end of a sentence. 1: there is any. If all
    are 0, so are those of all further passes. */
 static int syn__feed_recur_back(syn_tape *t, const syn_node *n, const syn_tensor *z) {
@@ -10432,12 +10195,13 @@ static int syn__feed_recur_back(syn_tape *t, const syn_node *n, const syn_tensor
   }
   return any;
 }
-static void syn__feed_recur_step(syn_tape *t, const syn_node *n, const syn_tensor *z) {
-  size_t w = (size_t)n->cache;
-  int r, rows = (int)syn_rows(z);
-  for (r = 0; r < rows; r++)
-    memcpy(syn_cache_new(t, n, r), z->x + (size_t)r * w, w * sizeof(float));
+/* The first w columns are left to the recurrence, which reads them in dy. */
+static void syn__feed_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
+  for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
+#endif
 static const syn__recurrence syn__feed_recurrence = {
     syn__feed_recur, SYN__BACK(syn__feed_recur_back), syn__feed_recur_step};
 
@@ -10458,12 +10222,6 @@ static void syn__feed_forward(syn_tape *t, const syn_node *n) {
     memcpy(y, syn_saved(t, n, 0) + r * w, w * sizeof *y);
     memcpy(y + w, x->x + r * d, d * sizeof *y);
   }
-}
-/* The first w columns are left to the recurrence, which reads them in dy. */
-static void syn__feed_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
-  for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
 /* z of the token before comes from the cache. */
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
@@ -10506,6 +10264,8 @@ static void syn__pool_forward(syn_tape *t, const syn_node *n) {
     t->k->scale(row, 1.0f / (float)length, row, d);
   }
 }
+
+#ifndef SYN_NO_TRAIN
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
@@ -10516,6 +10276,7 @@ static void syn__pool_backward(syn_tape *t, const syn_node *n) {
       t->k->acc_scale(x->dx + r * d, factor, y->dx + i * d, d);
   }
 }
+#endif
 static const syn_kind syn__kind_pool = {
     "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward,
     SYN__BACK(syn__pool_backward), NULL, NULL, NULL};
@@ -10705,9 +10466,6 @@ static float *syn__att_k(const syn_tape *t, const syn_node *n, int buffer, int s
 /* Parameter i of score s, its gradient. */
 static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_weight(t, n, syn__att_of(n)->param[s] + i);
-}
-static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
-  return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
 }
 
 /* Names the parts of an attention layer for syn_run_value. q, k: of the heads with a score V, which
@@ -11010,6 +10768,11 @@ static syn__product syn__soft_dv(const syn__head *o, const float *pd, size_t pd_
                          syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add);
 }
 
+#ifndef SYN_NO_TRAIN
+static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
+  return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
+}
+
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
    causal mask, up to `columns`, become 0. */
@@ -11056,6 +10819,7 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
   syn__causal_matmul_nn(t, &o->g, syn__product_of(dq, ds, k, NULL, 0));
   syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, o->add));
 }
+#endif
 
 /* ==============================================================================================
    >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
@@ -11135,28 +10899,6 @@ static void syn__dot_fill(syn_tape *t, const syn_node *n, int s, const syn__head
   x.p = score;
   if (t->decode) memcpy(score, o->x, (size_t)o->g.nk * sizeof *score);
   else syn__dot_scores(t, &x);
-}
-
-/* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
-   dk = dS^T (scale q), which the rows buffer holds. */
-static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                        const float *ds) {
-  syn__head x = *o;
-  SYN__UNUSED(n);
-  SYN__UNUSED(s);
-  x.p = (float *)ds; /* read only */
-  syn__dot_scores_back(t, &x);
-}
-
-/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
-static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  float *dq = syn__score_rows(t, n, SYN__DROWS, s);
-  syn_accumulate(t, dq, dq, a->scale, syn_rows(x) * (size_t)a->qk, 1);
-  syn__linear_backward(t, n, a->param[s], -1, x, dq);
-  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                       syn__att_k(t, n, SYN__DROWS, s));
 }
 
 /* -- scores of a new token -- */
@@ -11288,6 +11030,30 @@ static double syn__dot_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return (double)length * a->e;
 }
+
+#ifndef SYN_NO_TRAIN
+/* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
+   dk = dS^T (scale q), which the rows buffer holds. */
+static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
+                        const float *ds) {
+  syn__head x = *o;
+  SYN__UNUSED(n);
+  SYN__UNUSED(s);
+  x.p = (float *)ds; /* read only */
+  syn__dot_scores_back(t, &x);
+}
+
+/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
+static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *dq = syn__score_rows(t, n, SYN__DROWS, s);
+  syn_accumulate(t, dq, dq, a->scale, syn_rows(x) * (size_t)a->qk, 1);
+  syn__linear_backward(t, n, a->param[s], -1, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                       syn__att_k(t, n, SYN__DROWS, s));
+}
+#endif
 static const syn__score syn__score_v = {
     "V", SYN__HAS_KEYS, syn__dot_shape, syn__dot_prepare, syn__dot_fill, SYN__BACK(syn__dot_back),
     NULL, SYN__BACK(syn__dot_finish), syn__dot_cost};
@@ -11317,38 +11083,24 @@ static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
   return syn__head_param(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0), N, N);
 }
 
-/* The table F_h [size,size] of head h, or its gradient: of R and Fix their parameter, of FR, which
+/* The table F_h [size,size] of head h, and its gradient: of R and Fix their parameter, of FR, which
    alone has `prepare`, a saved buffer. */
-static float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int gradient, int h) {
+static const float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int h) {
   const syn__att *a = syn__att_of(n);
   size_t at = (size_t)h * (size_t)a->size * (size_t)a->size;
-  if (a->score[s]->prepare)
-    return gradient ? syn_saved(t, n, SYN__DTABLE) + at
-                    : syn_saved(t, n, SYN__TABLE) + a->table[s] + at;
-  return gradient ? syn__att_dweight(t, n, s, 0) + at : (float *)syn__att_weight(t, n, s, 0) + at;
+  return at + (a->score[s]->prepare ? syn_saved(t, n, SYN__TABLE) + a->table[s]
+                                    : syn__att_weight(t, n, s, 0));
 }
 /* The queries' rows of the head's table. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *table = syn__r_table(t, n, s, 0, o->h);
+  const float *table = syn__r_table(t, n, s, o->h);
   int i;
   for (i = 0; i < o->g.nq; i++, score += o->g.nk)
     memcpy(score, table + (size_t)((o->g.first + i) % a->size) * (size_t)a->size,
            (size_t)syn__att_columns(a, o->g.nk) * sizeof *score);
 }
-/* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
-static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                        const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  float *dtable = syn__r_table(t, n, s, 1, o->h);
-  int i;
-  for (i = 0; i < o->g.nq; i++, ds += o->g.nk)
-    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
-              (size_t)syn__att_columns(a, o->g.nk));
-}
-static const syn__score syn__score_r = {
-    "R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL, SYN__BACK(syn__r_back), NULL, NULL};
 static const syn__score syn__score_fix = {"Fix", SYN__IS_TABLE, syn__fix_shape, NULL, syn__r_fill,
                                           NULL, NULL, NULL, NULL};
 
@@ -11374,7 +11126,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const float *r1 = syn__att_weight(t, n, s, 0), *r2 = syn__att_weight(t, n, s, 1);
   int h, L = syn__att_longest(t, n);
   for (h = 0; h < a->heads && !t->decode; h++)
-    syn_gemm(t, syn_matrix_of(syn__r_table(t, n, s, 0, h), L, L, (size_t)a->size),
+    syn_gemm(t, syn_matrix_of(syn__r_table(t, n, s, h), L, L, (size_t)a->size),
              syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
 /* As R; a step computes one row of F, with the bits of fr_prepare. */
@@ -11393,6 +11145,28 @@ static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head 
     syn__r_fill(t, n, s, o, score);
   }
 }
+static double syn__fr_cost(const syn_node *n, int s, int length) {
+  const syn__att *a = syn__att_of(n);
+  SYN__UNUSED(s);
+  return (double)syn__min(length, a->size) * a->heads * a->k;
+}
+
+#ifndef SYN_NO_TRAIN
+static float *syn__r_dtable(const syn_tape *t, const syn_node *n, int s, int h) {
+  const syn__att *a = syn__att_of(n);
+  size_t at = (size_t)h * (size_t)a->size * (size_t)a->size;
+  return at + (a->score[s]->prepare ? syn_saved(t, n, SYN__DTABLE) : syn__att_dweight(t, n, s, 0));
+}
+/* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
+static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
+                        const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  float *dtable = syn__r_dtable(t, n, s, o->h);
+  int i;
+  for (i = 0; i < o->g.nq; i++, ds += o->g.nk)
+    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
+              (size_t)syn__att_columns(a, o->g.nk));
+}
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
@@ -11400,17 +11174,15 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   float *dr1 = syn__att_dweight(t, n, s, 0), *dr2 = syn__att_dweight(t, n, s, 1);
   int h, L = syn__att_longest(t, n);
   for (h = 0; h < a->heads; h++) {
-    syn_matrix df = syn_matrix_of(syn__r_table(t, n, s, 1, h), L, L, (size_t)a->size);
+    syn_matrix df = syn_matrix_of(syn__r_dtable(t, n, s, h), L, L, (size_t)a->size);
     syn_gemm(t, syn__fr_factor(a, dr1, h, L), df, syn__fr_factor(a, r2, h, L), NULL, 1);
     syn_gemm(t, syn__fr_factor(a, dr2, h, L), syn_transposed(df), syn__fr_factor(a, r1, h, L),
              NULL, 1);
   }
 }
-static double syn__fr_cost(const syn_node *n, int s, int length) {
-  const syn__att *a = syn__att_of(n);
-  SYN__UNUSED(s);
-  return (double)syn__min(length, a->size) * a->heads * a->k;
-}
+#endif
+static const syn__score syn__score_r = {
+    "R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL, SYN__BACK(syn__r_back), NULL, NULL};
 static const syn__score syn__score_fr = {
     "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, SYN__BACK(syn__r_back),
     SYN__BACK(syn__fr_finish), syn__fr_cost};
@@ -11636,33 +11408,6 @@ static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   }
 }
 
-/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. Where u =
-   relu(q), du is added to the dq of V, which finishes later: the division undoes V's scale. */
-static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
-  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
-  float *du = syn__score_rows(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
-  size_t i, rows = syn_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
-  syn_tensor x;
-  if (st->w1 < 0) {
-    float *dq = syn__score_rows(t, n, SYN__DROWS, a->keyed);
-    for (i = 0; i < count; i++)
-      if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
-    return;
-  }
-  for (i = 0; i < count; i++)
-    if (!(u[i] > 0.0f)) du[i] = 0.0f;
-  x = syn__hidden_input(t, n, s);
-  if (st->first.taps > 1) {
-    x.dx = syn__att_block(t, n, SYN__DROWS, st->col);
-    memset(x.dx, 0, rows * (size_t)(st->first.taps * a->d) * sizeof *x.dx);
-  }
-  syn__linear_backward(t, n, st->w1, st->b1, &x, du);
-  if (st->first.taps > 1)
-    syn_col2im(t, n, &st->first, x.dx, syn_matrix_of(dx, (int)rows, a->d, 0));
-}
-
 /* -- output layer -- */
 
 /* u [rows,units], or x where there is no hidden layer; or the gradient of either. */
@@ -11778,6 +11523,40 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   }
 }
 
+static double syn__dense_cost(const syn_node *n, int s, int length) {
+  const syn__att *a = syn__att_of(n);
+  const syn__stages *st = &a->stages[s];
+  return (double)syn__min(length, a->size) * a->heads * st->inputs * (1 + st->gated);
+}
+
+#ifndef SYN_NO_TRAIN
+/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. Where u =
+   relu(q), du is added to the dq of V, which finishes later: the division undoes V's scale. */
+static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn__stages *st = &a->stages[s];
+  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
+  float *du = syn__score_rows(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
+  size_t i, rows = syn_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
+  syn_tensor x;
+  if (st->w1 < 0) {
+    float *dq = syn__score_rows(t, n, SYN__DROWS, a->keyed);
+    for (i = 0; i < count; i++)
+      if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
+    return;
+  }
+  for (i = 0; i < count; i++)
+    if (!(u[i] > 0.0f)) du[i] = 0.0f;
+  x = syn__hidden_input(t, n, s);
+  if (st->first.taps > 1) {
+    x.dx = syn__att_block(t, n, SYN__DROWS, st->col);
+    memset(x.dx, 0, rows * (size_t)(st->first.taps * a->d) * sizeof *x.dx);
+  }
+  syn__linear_backward(t, n, st->w1, st->b1, &x, du);
+  if (st->first.taps > 1)
+    syn_col2im(t, n, &st->first, x.dx, syn_matrix_of(dx, (int)rows, a->d, 0));
+}
+
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
@@ -11847,13 +11626,7 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
                syn_matrix_of(du + h * st->head_units, rows, st->head_units, (size_t)st->units));
   if (st->hidden) syn__hidden_back(t, n, s);
 }
-
-static double syn__dense_cost(const syn_node *n, int s, int length) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
-  return (double)syn__min(length, a->size) * a->heads * st->inputs * (1 + st->gated);
-}
-
+#endif
 #define SYN__FAMILY(name, flags) \
   {name, flags, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
    SYN__BACK(syn__dense_back), SYN__BACK(syn__dense_back_shared), SYN__BACK(syn__dense_finish), \
@@ -11947,6 +11720,14 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head 
       t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, cols - j));
   }
 }
+/* Both sides, one product for every column. */
+static double syn__fd_cost(const syn_node *n, int s, int length) {
+  const syn__att *a = syn__att_of(n);
+  SYN__UNUSED(s);
+  return (double)a->e * (a->a + a->b) + (double)syn__min(length, a->size) * a->heads;
+}
+
+#ifndef SYN_NO_TRAIN
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
    since `finish` reads all of dA and dB. The last group may be shorter than b. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
@@ -11992,19 +11773,14 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   }
   syn__hidden_back(t, n, s);
 }
-/* Both sides, one product for every column. */
-static double syn__fd_cost(const syn_node *n, int s, int length) {
-  const syn__att *a = syn__att_of(n);
-  SYN__UNUSED(s);
-  return (double)a->e * (a->a + a->b) + (double)syn__min(length, a->size) * a->heads;
-}
-static const syn__score syn__score_fd = {
-    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, SYN__BACK(syn__fd_back), NULL,
-    SYN__BACK(syn__fd_finish), syn__fd_cost};
+#endif
 
 #if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
+static const syn__score syn__score_fd = {
+    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, SYN__BACK(syn__fd_back), NULL,
+    SYN__BACK(syn__fd_finish), syn__fd_cost};
 
 /* ==============================================================================================
    >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
@@ -12119,6 +11895,12 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__h
   for (i = 0; i < o->g.nq; i++)
     t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
+
+static const syn_kind syn__kind_rel_pos = {
+    "rel_pos", "i:buckets i:max", 0, NULL, syn__rel_pos_shape, syn__copy_forward,
+    SYN__BACK(syn__copy_backward), NULL, NULL, NULL};
+
+#ifndef SYN_NO_TRAIN
 /* dbiases += dS_i, queries and sentences in order */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *o) {
   float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, o->h);
@@ -12141,10 +11923,7 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
     }
   }
 }
-
-static const syn_kind syn__kind_rel_pos = {
-    "rel_pos", "i:buckets i:max", 0, NULL, syn__rel_pos_shape, syn__copy_forward,
-    SYN__BACK(syn__copy_backward), NULL, NULL, NULL};
+#endif
 
 /* ==============================================================================================
    >>kind syn_att: the layer   mixture of scores, causal mask, softmax, values, output projection
@@ -12196,15 +11975,6 @@ static void syn__att_prepare(syn_tape *t, const syn_node *n) {
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && a->score[s]->prepare) a->score[s]->prepare(t, n, s);
 }
-/* `finish` of every score, the score with keys last, since D adds to its dq; then W_v. */
-static void syn__att_finish(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
-  if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
-  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
-}
 
 /* -- one head of one sentence -- */
 
@@ -12235,40 +12005,6 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o)
     else t->k->acc_scale(o->p, alpha[s], score, size);
   }
   if (a->rel_pos) syn__rel_pos_fill(t, n, o);
-}
-
-/* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
-   that changes nothing. */
-static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                 int s) {
-  const syn__att *a = syn__att_of(n);
-  size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
-  float alpha[SYN__MAX_SCORES], *z = o->z;
-  int i, j, tiled = s != a->keyed && syn__att_columns(a, o->g.nk) < o->g.nk;
-  syn__alpha(t, n, o->h, alpha);
-  if (!tiled && !a->mixed) return o->p;
-  t->k->scale(z, alpha[s], o->p, size);
-  for (i = 0; i < o->g.nq && tiled; i++)
-    for (j = a->size; j < o->g.nk; j++)
-      z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
-  return z;
-}
-
-/* The sums of dS_ij S_s,ij of a sentence, [H,n_scores], behind the other gradients of rows. */
-static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
-  const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
-         (size_t)sentence * (size_t)(a->heads * a->n_scores);
-}
-static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *o) {
-  const syn__att *a = syn__att_of(n);
-  int s;
-  for (s = 0; s < a->n_scores && a->mixed; s++) {
-    float *score = syn__head_kept(t, n, o, a->kept[s]);
-    if (!score) syn__score_fill(t, n, s, o, score = o->z);
-    syn__alpha_parts(t, n, o->sentence)[o->h * a->n_scores + s] =
-        t->k->dot(o->p, score, (size_t)o->g.nq * (size_t)o->g.nk);
-  }
 }
 
 /* -- attention weights that no input changes (R, Fix, FR alone) --
@@ -12361,46 +12097,6 @@ static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
                (size_t)syn__att_stream(t, n)->count * (size_t)syn__att_of(n)->heads, 1);
 }
 
-/* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
-   dS in place of P. */
-static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *group,
-                                int begin, int end) {
-  size_t nk = (size_t)group->g.nk;
-  float *dp = group->z;
-  int i;
-  memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
-  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head o = syn__head_of(t, n, i, group->h, group->pack);
-    if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
-    o.g.first = begin;
-    o.g.nq = syn__min(end, o.g.nq) - begin;
-    syn__causal_matmul_nt(t, &o.g,
-        syn__product_of(syn_matrix_of(dp, o.g.nq, o.g.nk, nk),
-                        syn_matrix_of(o.dy + (size_t)begin * o.y_row, o.g.nq, o.c, o.y_row),
-                        syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), o.pack), NULL,
-                        1));
-  }
-  for (i = begin; i < end; i++)
-    syn__softmax_row_back(t, group, i, dp + (size_t)(i - begin) * nk, 0);
-}
-/* Parts into which the queries of a head are split. */
-static int syn__table_parts(const syn_tape *t, const syn_node *n) {
-  int heads = syn__att_of(n)->heads;
-  return (t->threads + heads - 1) / heads;
-}
-/* Items: the parts of head 0, those of head 1 ... */
-static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  int item, i, parts = syn__table_parts(t, n);
-  for (item = (int)begin; item < (int)end; item++)
-    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__head o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
-      int part = item % parts;
-      syn__table_backward(t, n, &o, o.g.nq * part / parts, o.g.nq * (part + 1) / parts);
-    }
-}
-
 /* -- forward -- */
 
 /* Items: the heads of sentence 0, those of sentence 1 ... */
@@ -12437,91 +12133,6 @@ static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn_task task) {
 }
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   syn__att_forward_by(t, n, syn__task_heads);
-}
-
-/* -- backward -- */
-
-/* dY = dout W_o, written; dW_o += dout^T Y */
-static void syn__att_out_back(syn_tape *t, const syn_node *n) {
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
-  syn__linear_grad g;
-  y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = syn__att_y(t, n, SYN__DROWS);
-  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
-  g.first_write = 1;
-  syn__linear_backward_of(t, &g);
-}
-/* dv, dS in place of P, then `back` of every score */
-static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
-  int s;
-  for (i = begin; i < end; i++) {
-    syn__head o =
-        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__head_back(t, &o);
-    syn__head_alpha(t, n, &o);
-    for (s = 0; s < a->n_scores; s++)
-      if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
-  }
-}
-/* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
-static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
-  const syn__att *a = syn__att_of(n);
-  float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
-  int i, s;
-  syn__alpha(t, n, h, alpha);
-  for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i))
-    for (s = 0; s < a->n_scores; s++)
-      g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
-  for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
-  for (s = 0; s < a->n_scores; s++)
-    syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
-}
-/* Items: heads. Gradients that sentences share are summed in the order of the sentences, so that
-   the number of threads changes no bit. */
-static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  int h, i, s;
-  for (h = (int)begin; h < (int)end; h++) {
-    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
-      if (a->all_tables) syn__head_alpha(t, n, &o);
-      for (s = 0; s < a->n_scores; s++)
-        if (a->score[s]->back_shared)
-          a->score[s]->back_shared(t, n, s, &o, syn__head_ds(t, n, &o, s));
-      if (a->rel_pos) syn__rel_pos_back(t, n, &o);
-    }
-    if (a->rel_pos) syn__rel_pos_finish(t, n, h);
-    if (a->mixed) syn__alpha_back(t, n, h);
-  }
-}
-static void syn__att_backward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = syn__att_stream(t, n);
-  size_t heads = (size_t)a->heads, sentences = (size_t)stream->count;
-  size_t biases = a->rel_pos ? 2 * (size_t)stream->longest * heads : 0;
-  memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
-  syn__att_out_back(t, n);
-  if (a->all_tables) {
-    syn__table_values(t, n, 1);
-    syn_parallel(t, syn__task_table_back, n, heads * (size_t)syn__table_parts(t, n), 1);
-  } else {
-    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
-  }
-  if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
-  else syn_parallel(t, syn__task_shared, n, heads, 1);
-  syn__att_finish(t, n);
-}
-
-/* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
-static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) {
-  syn__att_out_back(t, n);
-  syn_parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * syn__att_of(n)->heads), 1);
-  syn__att_finish(t, n);
 }
 
 /* -- a decoding step -- */
@@ -12786,6 +12397,177 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   n->cache = a->cache;
   return syn__att_buffers(b, n, a);
 }
+
+#ifndef SYN_NO_TRAIN
+/* `finish` of every score, the score with keys last, since D adds to its dq; then W_v. */
+static void syn__att_finish(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
+  if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+}
+
+/* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
+   that changes nothing. */
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o,
+                                 int s) {
+  const syn__att *a = syn__att_of(n);
+  size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
+  float alpha[SYN__MAX_SCORES], *z = o->z;
+  int i, j, tiled = s != a->keyed && syn__att_columns(a, o->g.nk) < o->g.nk;
+  syn__alpha(t, n, o->h, alpha);
+  if (!tiled && !a->mixed) return o->p;
+  t->k->scale(z, alpha[s], o->p, size);
+  for (i = 0; i < o->g.nq && tiled; i++)
+    for (j = a->size; j < o->g.nk; j++)
+      z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
+  return z;
+}
+
+/* The sums of dS_ij S_s,ij of a sentence, [H,n_scores], behind the other gradients of rows. */
+static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
+  const syn__att *a = syn__att_of(n);
+  return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
+         (size_t)sentence * (size_t)(a->heads * a->n_scores);
+}
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *o) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  for (s = 0; s < a->n_scores && a->mixed; s++) {
+    float *score = syn__head_kept(t, n, o, a->kept[s]);
+    if (!score) syn__score_fill(t, n, s, o, score = o->z);
+    syn__alpha_parts(t, n, o->sentence)[o->h * a->n_scores + s] =
+        t->k->dot(o->p, score, (size_t)o->g.nq * (size_t)o->g.nk);
+  }
+}
+
+/* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
+   dS in place of P. */
+static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *group,
+                                int begin, int end) {
+  size_t nk = (size_t)group->g.nk;
+  float *dp = group->z;
+  int i;
+  memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head o = syn__head_of(t, n, i, group->h, group->pack);
+    if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
+    o.g.first = begin;
+    o.g.nq = syn__min(end, o.g.nq) - begin;
+    syn__causal_matmul_nt(t, &o.g,
+        syn__product_of(syn_matrix_of(dp, o.g.nq, o.g.nk, nk),
+                        syn_matrix_of(o.dy + (size_t)begin * o.y_row, o.g.nq, o.c, o.y_row),
+                        syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), o.pack), NULL,
+                        1));
+  }
+  for (i = begin; i < end; i++)
+    syn__softmax_row_back(t, group, i, dp + (size_t)(i - begin) * nk, 0);
+}
+/* Parts into which the queries of a head are split. */
+static int syn__table_parts(const syn_tape *t, const syn_node *n) {
+  int heads = syn__att_of(n)->heads;
+  return (t->threads + heads - 1) / heads;
+}
+/* Items: the parts of head 0, those of head 1 ... */
+static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int item, i, parts = syn__table_parts(t, n);
+  for (item = (int)begin; item < (int)end; item++)
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__head o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
+      int part = item % parts;
+      syn__table_backward(t, n, &o, o.g.nq * part / parts, o.g.nq * (part + 1) / parts);
+    }
+}
+
+/* -- backward -- */
+
+/* dY = dout W_o, written; dW_o += dout^T Y */
+static void syn__att_out_back(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  syn__linear_grad g;
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  y.dx = syn__att_y(t, n, SYN__DROWS);
+  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
+  g.first_write = 1;
+  syn__linear_backward_of(t, &g);
+}
+/* dv, dS in place of P, then `back` of every score */
+static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  size_t i, heads = (size_t)a->heads;
+  int s;
+  for (i = begin; i < end; i++) {
+    syn__head o =
+        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__head_back(t, &o);
+    syn__head_alpha(t, n, &o);
+    for (s = 0; s < a->n_scores; s++)
+      if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
+  }
+}
+/* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
+static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
+  const syn__att *a = syn__att_of(n);
+  float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
+  int i, s;
+  syn__alpha(t, n, h, alpha);
+  for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i))
+    for (s = 0; s < a->n_scores; s++)
+      g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
+  for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
+  for (s = 0; s < a->n_scores; s++)
+    syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
+}
+/* Items: heads. Gradients that sentences share are summed in the order of the sentences, so that
+   the number of threads changes no bit. */
+static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  int h, i, s;
+  for (h = (int)begin; h < (int)end; h++) {
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__head o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      if (a->all_tables) syn__head_alpha(t, n, &o);
+      for (s = 0; s < a->n_scores; s++)
+        if (a->score[s]->back_shared)
+          a->score[s]->back_shared(t, n, s, &o, syn__head_ds(t, n, &o, s));
+      if (a->rel_pos) syn__rel_pos_back(t, n, &o);
+    }
+    if (a->rel_pos) syn__rel_pos_finish(t, n, h);
+    if (a->mixed) syn__alpha_back(t, n, h);
+  }
+}
+static void syn__att_backward(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  size_t heads = (size_t)a->heads, sentences = (size_t)stream->count;
+  size_t biases = a->rel_pos ? 2 * (size_t)stream->longest * heads : 0;
+  memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
+  syn__att_out_back(t, n);
+  if (a->all_tables) {
+    syn__table_values(t, n, 1);
+    syn_parallel(t, syn__task_table_back, n, heads * (size_t)syn__table_parts(t, n), 1);
+  } else {
+    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  }
+  if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
+  else syn_parallel(t, syn__task_shared, n, heads, 1);
+  syn__att_finish(t, n);
+}
+
+/* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
+static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) {
+  syn__att_out_back(t, n);
+  syn_parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * syn__att_of(n)->heads), 1);
+  syn__att_finish(t, n);
+}
+#endif
 static const syn_kind syn__kind_syn_att = {
     "syn_att",
     "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1,
@@ -13042,6 +12824,13 @@ static void syn__light_step(syn_tape *t, const syn_node *n) { syn__light_run(t, 
 
 /* -- backward -- */
 
+/* The generic cost counts the matrices. Convolution: k d. */
+static void syn__light_cost(const syn_node *n, syn_cost *cost) {
+  const syn__light *l = syn__light_of(n);
+  cost->multiply_adds += (double)l->taps.taps * l->taps.width;
+}
+
+#ifndef SYN_NO_TRAIN
 /* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}; 0 outside the
    sentence */
 static void syn__light_dots(const syn_tape *t, const syn__depthwise *j, float *dp, const float *dy,
@@ -13099,12 +12888,7 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   syn__glu_backward(t, dz, z, u.dx, syn_rows(y), (size_t)syn_width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
-
-/* The generic cost counts the matrices. Convolution: k d. */
-static void syn__light_cost(const syn_node *n, syn_cost *cost) {
-  const syn__light *l = syn__light_of(n);
-  cost->multiply_adds += (double)l->taps.taps * l->taps.width;
-}
+#endif
 static const syn_kind syn__kind_light_conv = {
     "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
     SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
@@ -13212,40 +12996,6 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
 }
 
-/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the sentence. dA
-   and dB lie in their buffer as A and B in theirs. */
-static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *u = syn_in(t, n, 1), *y = syn_out(t, n);
-  const float *rows = syn_saved(t, n, SYN__MLP_ROWS);
-  float *drows = syn_saved(t, n, SYN__MLP_DROWS), *dw;
-  size_t s, i;
-  for (s = begin; s < end; s++) {
-    syn__head o = syn__mlp_head(t, n, s, thread);
-    dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W) + s * (size_t)syn__mlp_wide(n);
-    o.dv = u->dx + (o.v - u->x);
-    o.dy = y->dx + (o.y - y->x);
-    syn__head_back(t, &o);
-    for (i = 0; i < (size_t)o.g.nq; i++) {
-      syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
-      t->k->additive_back(&a, o.p + i * a.keys, drows + (a.a - rows), drows + (o.k - rows), dw);
-    }
-  }
-}
-/* The kernel and the products add, so dA, dB and dw_s begin at 0. */
-static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
-  size_t wide = (size_t)syn__mlp_wide(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  memset(syn_saved(t, n, SYN__MLP_DROWS), 0, 3 * wide * syn__att_rows(t, n) * sizeof(float));
-  syn_parallel(t, syn__task_mlp_back, n, sentences, 1);
-  syn__column_sums(t, syn_dweight(t, n, SYN__MLP_W_S),
-                   syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W), sentences, wide);
-  syn__linear_backward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
-                       syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A));
-  syn__linear_backward(t, n, SYN__MLP_W_K, -1, syn_in(t, n, 1),
-                       syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B));
-}
-
 /* -- decoding -- */
 
 /* B and u of the source into the KV cache, once per sentence. */
@@ -13293,6 +13043,42 @@ static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds -= (double)wide * (n->source_cache - wide);
   cost->multiply_adds += (double)cost->length * n->source_cache;
 }
+
+#ifndef SYN_NO_TRAIN
+/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the sentence. dA
+   and dB lie in their buffer as A and B in theirs. */
+static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *u = syn_in(t, n, 1), *y = syn_out(t, n);
+  const float *rows = syn_saved(t, n, SYN__MLP_ROWS);
+  float *drows = syn_saved(t, n, SYN__MLP_DROWS), *dw;
+  size_t s, i;
+  for (s = begin; s < end; s++) {
+    syn__head o = syn__mlp_head(t, n, s, thread);
+    dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W) + s * (size_t)syn__mlp_wide(n);
+    o.dv = u->dx + (o.v - u->x);
+    o.dy = y->dx + (o.y - y->x);
+    syn__head_back(t, &o);
+    for (i = 0; i < (size_t)o.g.nq; i++) {
+      syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
+      t->k->additive_back(&a, o.p + i * a.keys, drows + (a.a - rows), drows + (o.k - rows), dw);
+    }
+  }
+}
+/* The kernel and the products add, so dA, dB and dw_s begin at 0. */
+static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
+  size_t wide = (size_t)syn__mlp_wide(n);
+  size_t sentences = (size_t)syn__att_stream(t, n)->count;
+  memset(syn_saved(t, n, SYN__MLP_DROWS), 0, 3 * wide * syn__att_rows(t, n) * sizeof(float));
+  syn_parallel(t, syn__task_mlp_back, n, sentences, 1);
+  syn__column_sums(t, syn_dweight(t, n, SYN__MLP_W_S),
+                   syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W), sentences, wide);
+  syn__linear_backward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
+                       syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A));
+  syn__linear_backward(t, n, SYN__MLP_W_K, -1, syn_in(t, n, 1),
+                       syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B));
+}
+#endif
 static const syn_kind syn__kind_mlp_src_att = {
     "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH | SYN_OWN_DROPOUT, syn__src_att_build,
     syn__mlp_shape, syn__mlp_forward, SYN__BACK(syn__mlp_backward), syn__mlp_start, syn__mlp_step,
@@ -13449,6 +13235,13 @@ static void syn__aop_forward(syn_tape *t, const syn_node *n) {
 
 /* -- backward -- */
 
+/* The generic cost counts W_q and W_o; here q K^T and P V. */
+static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
+  const syn__aop *a = syn__aop_of(n);
+  cost->multiply_adds += (double)a->heads * a->keys * (a->c_k + a->c_v);
+}
+
+#ifndef SYN_NO_TRAIN
 /* P again; dS, dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. Items:
    heads; all rows share the keys and values of a head, so one thread walks them in order. */
 static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -13491,12 +13284,7 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   t->k->scale(dq, a->scale, dq, rows * (size_t)(a->heads * a->c_k));
   syn__linear_backward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), dq);
 }
-
-/* The generic cost counts W_q and W_o; here q K^T and P V. */
-static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
-  const syn__aop *a = syn__aop_of(n);
-  cost->multiply_adds += (double)a->heads * a->keys * (a->c_k + a->c_v);
-}
+#endif
 static const syn_kind syn__kind_aop = {
     "aop", "i:heads i:keys i:c_k i:c_v f:dropout", 1, NULL, syn__aop_shape, syn__aop_forward,
     SYN__BACK(syn__aop_backward), NULL, NULL, syn__aop_cost};
@@ -13568,15 +13356,6 @@ static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__head 
   syn__gemm_serial(t, syn_matrix_of(o->v, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 1),
                    syn__lin_rows(t, n, o, 1, SYN__ROWS), 0, NULL);
 }
-/* w 0: dK_h = E^T dK~, part [k,n] of dE = dK~ K_h^T; w 1: the same with F and V. dsum: dK~, dV~ */
-static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__head *o, int w,
-                              const float *dsum, float *part) {
-  syn_matrix d = syn_matrix_of(dsum, o->g.nk, o->c, 0);
-  syn__gemm_serial(t, syn__lin_rows(t, n, o, w, SYN__DROWS),
-                   syn_transposed(syn__lin_table(t, n, o, w)), d, 0, NULL);
-  syn__gemm_serial(t, syn_matrix_of(part, o->g.nk, o->g.nq, 0), d,
-                   syn_transposed(syn__lin_rows(t, n, o, w, SYN__ROWS)), 0, o->pack);
-}
 
 /* K~, V~, then attention of the n queries to them. */
 static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t begin,
@@ -13590,50 +13369,8 @@ static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t
     syn__head_forward(t, &o);
   }
 }
-/* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
-   later. The part of dE overwrites dS, that of dF is in buffer 3. */
-static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                     size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  int i, heads = syn__att_of(n)->heads;
-  for (i = (int)begin; i < (int)end; i++) {
-    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
-    size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
-    o.dy = syn__att_y(t, n, SYN__DROWS) + at;
-    o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
-    syn__lin_sums(t, n, &o);
-    syn__head_back(t, &o);
-    syn__dot_scores_back(t, &o);
-    syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
-    syn__lin_sum_back(t, n, &o, 1, o.dv, syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
-  }
-}
-/* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
-static void syn__task_linformer_tables(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = syn__att_stream(t, n);
-  int table, s, h;
-  size_t i;
-  SYN__UNUSED(thread);
-  for (table = 0; table < 2; table++)
-    for (s = 0; s < stream->count; s++)
-      for (h = 0; h < a->heads; h++) {
-        size_t length = (size_t)syn__stream_length(stream, s);
-        const float *part = syn__lin_part(t, n, table ? SYN__UNMIXED : SYN__P, s, h);
-        float *sum = syn__att_dweight(t, n, 1, table);
-        for (i = begin; i < end; i++)
-          t->k->acc(sum + i * (size_t)a->size, part + i * length, length);
-      }
-}
 static void syn__linformer_forward(syn_tape *t, const syn_node *n) {
   syn__att_forward_by(t, n, syn__task_linformer);
-}
-/* Sentences and heads share E and F, so their gradients are summed when all heads are done. */
-static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
-  syn__att_backward_by(t, n, syn__task_linformer_back);
-  syn_parallel(t, syn__task_linformer_tables, n, (size_t)syn__att_of(n)->k, 1);
 }
 
 /* Of linformer and fixed_att, whose first `fixed` heads have no q and k. Both need the whole
@@ -13685,6 +13422,60 @@ static void syn__linformer_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   cost->multiply_adds = 4.0 * a->d * a->e + 4.0 * a->k * a->e;
 }
+
+#ifndef SYN_NO_TRAIN
+/* w 0: dK_h = E^T dK~, part [k,n] of dE = dK~ K_h^T; w 1: the same with F and V. dsum: dK~, dV~ */
+static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__head *o, int w,
+                              const float *dsum, float *part) {
+  syn_matrix d = syn_matrix_of(dsum, o->g.nk, o->c, 0);
+  syn__gemm_serial(t, syn__lin_rows(t, n, o, w, SYN__DROWS),
+                   syn_transposed(syn__lin_table(t, n, o, w)), d, 0, NULL);
+  syn__gemm_serial(t, syn_matrix_of(part, o->g.nk, o->g.nq, 0), d,
+                   syn_transposed(syn__lin_rows(t, n, o, w, SYN__ROWS)), 0, o->pack);
+}
+/* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
+   later. The part of dE overwrites dS, that of dF is in buffer 3. */
+static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                     size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int i, heads = syn__att_of(n)->heads;
+  for (i = (int)begin; i < (int)end; i++) {
+    syn__head o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
+    o.dy = syn__att_y(t, n, SYN__DROWS) + at;
+    o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
+    syn__lin_sums(t, n, &o);
+    syn__head_back(t, &o);
+    syn__dot_scores_back(t, &o);
+    syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
+    syn__lin_sum_back(t, n, &o, 1, o.dv, syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
+  }
+}
+/* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
+static void syn__task_linformer_tables(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  int table, s, h;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (table = 0; table < 2; table++)
+    for (s = 0; s < stream->count; s++)
+      for (h = 0; h < a->heads; h++) {
+        size_t length = (size_t)syn__stream_length(stream, s);
+        const float *part = syn__lin_part(t, n, table ? SYN__UNMIXED : SYN__P, s, h);
+        float *sum = syn__att_dweight(t, n, 1, table);
+        for (i = begin; i < end; i++)
+          t->k->acc(sum + i * (size_t)a->size, part + i * length, length);
+      }
+}
+/* Sentences and heads share E and F, so their gradients are summed when all heads are done. */
+static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
+  syn__att_backward_by(t, n, syn__task_linformer_back);
+  syn_parallel(t, syn__task_linformer_tables, n, (size_t)syn__att_of(n)->k, 1);
+}
+#endif
 static const syn_kind syn__kind_linformer = {
     "linformer", "i:k i:heads f:dropout", 1, NULL, syn__linformer_shape, syn__linformer_forward,
     SYN__BACK(syn__linformer_backward), NULL, NULL, syn__linformer_cost};
@@ -13766,6 +13557,22 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
     syn__head_forward(t, &o);
   }
 }
+static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
+  syn__att_forward_by(t, n, syn__task_fixed);
+}
+
+/* Heads beyond the seven patterns have q and k; with seven or fewer, none has. */
+static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
+  syn__att *a = syn__encoder_att(b, n, SYN__PATTERNS);
+  return a ? syn__att_buffers(b, n, a) : SYN_E_SHAPE;
+}
+/* v, out and the values of all heads; q, k and the scores of the heads that learn. */
+static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
+  const syn__att *a = syn__att_of(n);
+  cost->multiply_adds = 2.0 * a->d * (a->e + a->qk) + (double)cost->length * (a->e + a->qk);
+}
+
+#ifndef SYN_NO_TRAIN
 /* dv = Pd^T dy; heads that learn also dS, dq, dk */
 static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
@@ -13782,23 +13589,10 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
     }
   }
 }
-static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
-  syn__att_forward_by(t, n, syn__task_fixed);
-}
 static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
   syn__att_backward_by(t, n, syn__task_fixed_back);
 }
-
-/* Heads beyond the seven patterns have q and k; with seven or fewer, none has. */
-static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
-  syn__att *a = syn__encoder_att(b, n, SYN__PATTERNS);
-  return a ? syn__att_buffers(b, n, a) : SYN_E_SHAPE;
-}
-/* v, out and the values of all heads; q, k and the scores of the heads that learn. */
-static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
-  const syn__att *a = syn__att_of(n);
-  cost->multiply_adds = 2.0 * a->d * (a->e + a->qk) + (double)cost->length * (a->e + a->qk);
-}
+#endif
 static const syn_kind syn__kind_fixed_att = {
     "fixed_att", "i:heads f:dropout", 1, NULL, syn__fixed_shape, syn__fixed_forward,
     SYN__BACK(syn__fixed_backward), NULL, NULL, syn__fixed_cost};
@@ -13821,7 +13615,6 @@ static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
 
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
-
 
 /* ==============================================================================================
    >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
@@ -15041,185 +14834,6 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   return 1;
 }
 
-/* -- lists of patterns for names of parameters -- */
-
-/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
-   to take more, so one place to return to is enough. */
-static int syn__pattern_is(syn_text pattern, const char *name) {
-  size_t i = 0, star = SIZE_MAX;
-  const char *from = name;
-  while (*name) {
-    if (i < pattern.size && pattern.at[i] == '*') star = i++, from = name;
-    else if (i < pattern.size && pattern.at[i] == *name) i++, name++;
-    else if (star != SIZE_MAX) i = star + 1, name = ++from;
-    else return 0;
-  }
-  while (i < pattern.size && pattern.at[i] == '*') i++;
-  return i == pattern.size;
-}
-/* The next pattern of a list with |; *at moves behind it, null after the last. */
-static syn_text syn__pattern_next(const char **at) {
-  const char *end = strchr(*at, '|');
-  syn_text pattern = syn__text_of(*at, end ? (size_t)(end - *at) : strlen(*at));
-  *at = end ? end + 1 : NULL;
-  return pattern;
-}
-
-/* -- initial values from a pretrained model -- */
-
-/* The parameter of `from` that p of m gets its values from: that of the same name, or else the
-   table that it is tied to in `from`. Null: there is none. */
-static const syn_param *syn__init_source(const syn_model *m, const syn_model *from,
-                                         const syn_param *p) {
-  const syn_param *q = syn_model_find(from, p->name);
-  int tied = !strcmp(p->name, "src.embed") ? from->tie == SYN__TIE_ALL
-           : !strcmp(p->name, "out.w") ? from->tie > SYN__TIE_NONE && m->task->decoder : 0;
-  return !q && tied ? syn_model_find(from, "tgt.embed") : q;
-}
-
-/* row[side]: for each token of m the same one of `from`, by its text, -1: none; null: every token
-   has its own number there, or one model has no tokenizer. */
-typedef struct syn__init {
-  const syn_model *m, *from;
-  int *row[2];
-} syn__init;
-
-/* The tokens of a tokenizer by their texts; labels are without the space of a word. */
-typedef struct syn__init_tokens {
-  const syn_tokenizer *t;
-  int label;
-} syn__init_tokens;
-
-static syn_text syn__init_text(const syn__init_tokens *k, int i) {
-  return syn_tokenizer_piece(k->t, SYN_FIRST_TOKEN + i, k->label);
-}
-/* Tokens of the same text (a byte and a character) keep their order. */
-static int syn__init_order(const void *owner, int a, int b) {
-  const syn__init_tokens *k = (const syn__init_tokens *)owner;
-  int order = syn__text_compare(syn__init_text(k, a), syn__init_text(k, b));
-  return order ? order : a - b;
-}
-
-/* The tokens of both in the order of their texts, side by side: equal ones make a pair. */
-static void syn__init_merge(const syn__init_tokens k[2], int *const sorted[2], const int n[2],
-                            int *row) {
-  int a = 0, b = 0;
-  while (a < n[0] && b < n[1]) {
-    syn_text x = syn__init_text(&k[0], sorted[0][a]), y = syn__init_text(&k[1], sorted[1][b]);
-    int order = syn__text_compare(x, y);
-    if (!order) row[SYN_FIRST_TOKEN + sorted[0][a]] = SYN_FIRST_TOKEN + sorted[1][b];
-    a += order <= 0, b += order >= 0;
-  }
-}
-
-/* 1: both have the same texts under the same numbers. */
-static int syn__init_same(const syn__init_tokens k[2]) {
-  int i, n = syn_tokenizer_size(k[0].t) - SYN_FIRST_TOKEN;
-  if (syn_tokenizer_size(k[1].t) != n + SYN_FIRST_TOKEN) return 0;
-  for (i = 0; i < n; i++)
-    if (syn__text_compare(syn__init_text(&k[0], i), syn__init_text(&k[1], i))) return 0;
-  return 1;
-}
-
-/* init->row of a side. The fixed tokens are their own rows; sentinels, whose texts may also be
-   those of words, go by their numbers. */
-static syn_status syn__init_map(syn__init *init, int side) {
-  const syn_model *m = init->m;
-  const int label = side == SYN_TGT && m->task->classes;
-  const syn__init_tokens k[2] = {{m->tokenizer[side], label}, {init->from->tokenizer[side], label}};
-  int n[2], first[2], count[2], i, done, *sorted[2] = {NULL, NULL}, *row;
-  if (!k[0].t || !k[1].t || syn__init_same(k)) return SYN_OK;
-  row = init->row[side] = (int *)syn__alloc(m->c, (size_t)syn_tokenizer_size(k[0].t), sizeof *row);
-  for (i = 0; i < 2; i++) {
-    count[i] = syn_tokenizer_sentinels(k[i].t, &first[i]);
-    n[i] = syn_tokenizer_size(k[i].t) - SYN_FIRST_TOKEN - count[i];
-    if (row) sorted[i] = syn__sorted(m->c, &k[i], (size_t)n[i], syn__init_order);
-  }
-  for (i = 0; row && i < syn_tokenizer_size(k[0].t); i++) row[i] = i < SYN_FIRST_TOKEN ? i : -1;
-  done = sorted[0] && sorted[1];
-  if (done) syn__init_merge(k, sorted, n, row);
-  for (i = 0; row && i < count[0] && i < count[1]; i++) row[first[0] + i] = first[1] + i;
-  syn__free(m->c, sorted[0]), syn__free(m->c, sorted[1]);
-  return done ? SYN_OK : SYN_E_MEMORY;
-}
-
-/* The row of `from` for a token of that side. */
-static int syn__init_token(const syn__init *k, int side, int token) {
-  if (!k->row[side]) return token;
-  return token < syn_tokenizer_size(k->m->tokenizer[side]) ? k->row[side][token] : -1;
-}
-
-/* Copies the rows of p, of m, that its source q has, and returns how many these are: all or none
-   but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
-   both. */
-static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
-  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
-  const int joint = !head && target && k->m->tie == SYN__TIE_ALL;
-  const int source = joint || !strcmp(p->name, "src.embed");
-  const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
-  const size_t width = p->size / (size_t)p->shape[0];
-  int i, rows = 0;
-  if (!q || q->rank != p->rank || q->size / (size_t)q->shape[0] != width ||
-      memcmp(q->shape + 1, p->shape + 1, (size_t)(p->rank - 1) * sizeof *p->shape))
-    return 0;
-  /* logits of tokens and logits of classes are not the same, even where their numbers agree */
-  if (head && k->m->task != k->from->task && !(k->m->task->decoder && k->from->task->decoder))
-    return 0;
-  if (p->shape[0] != q->shape[0] && !(source && k->row[SYN_SRC]) && !(target && k->row[SYN_TGT]))
-    return 0;
-  for (i = 0; i < p->shape[0]; i++) {
-    int a = source ? syn__init_token(k, SYN_SRC, i) : i + first;
-    int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
-    if (!source) a = b;
-    if (a != b || a < first || a - first >= q->shape[0]) continue;
-    /* both may be one model */
-    memmove(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
-    rows++;
-  }
-  return rows;
-}
-
-/* 1: no parameter of m has q of `from` as its source. */
-static int syn__init_unused(const syn_model *m, const syn_model *from, const syn_param *q) {
-  static const char *const tied[] = {"src.embed", "out.w"}; /* see syn__init_source */
-  int i;
-  if (syn_model_find(m, q->name)) return 0;
-  for (i = 0; i < 2; i++) {
-    const syn_param *p = syn_model_find(m, tied[i]);
-    if (p && syn__init_source(m, from, p) == q) return 0;
-  }
-  return 1;
-}
-
-/* Returns how many parameters were copied; -1: failed. The others keep their initial values, or
-   those rows that the source lacks, and are reported; then the sources that nobody reads. */
-int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
-                        void *user) {
-  syn__init k = {m, from, {NULL, NULL}};
-  int copied = 0;
-  size_t i;
-  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
-    return -1;
-  if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
-    syn__fail(m->c, SYN_E_VALUE, "a model of the task %s was given to begin one of %s from",
-              from->task->name, m->task->name);
-    return -1;
-  }
-  if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
-  m->busy++;
-  for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
-    const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
-    int rows = syn__init_copy(&k, p, q);
-    if (rows == p->shape[0]) copied++;
-    else if (report) report(user, p, q, rows);
-  }
-  for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
-    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
-  m->busy--;
-  syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
-  return copied;
-}
-
 /* ==============================================================================================
    >>run   one batch through a network: buffers, binding, results
    ============================================================================================== */
@@ -15622,12 +15236,6 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   return s;
 }
 
-/* For a loss: without labels, those of the previous batch would still stand in r->labels. */
-static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
-  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
-  return syn__bind(r, b);
-}
-
 /* -- forward passes, results -- */
 
 /* All nodes, with the head. In training it does not run; >>loss makes its logits block by block. */
@@ -15803,103 +15411,6 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
     syn__print(&w, "%s", shade);
   }
   return w.used;
-}
-
-/* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
-   its end or its begin. */
-static syn_limits syn__train_limits(int batch_tokens, int length) {
-  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
-  return limits;
-}
-
-/* ==============================================================================================
-   >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
-   ============================================================================================== */
-
-/* Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
-   of the logits. Computed for blocks of labelled rows, each: copy rows, logits = rows out.w^T +
-   out.b, loss kernel (which writes scale (p - q) over the logits), gradients of out.w, out.b, rows.
-   The logits of a whole batch never exist; rows without a label are never computed. */
-
-/* One block: the rows first .. first+rows-1 of `which`, the list of labelled rows. */
-typedef struct syn__loss_job {
-  const syn_run *r;
-  const syn_node *head;
-  size_t d, classes;
-  syn_matrix w;      /* out.w^T [d,classes] in panels */
-  int first, rows;   /* of `which` */
-  float eps, scale;  /* scale 0: no gradient */
-} syn__loss_job;
-
-/* A loss for each row, added up later in the order of rows: same bits for any number of threads. */
-static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__loss_job *j = (const syn__loss_job *)job;
-  const syn__loss_buffers *l = &j->r->loss;
-  size_t i;
-  SYN__UNUSED(thread);
-  for (i = begin; i < end; i++)
-    l->each[i] = t->k->loss(l->logits + i * j->classes, j->classes,
-                            j->r->labels[l->which[(size_t)j->first + i]], j->eps, j->scale);
-}
-
-/* Copies the labelled rows of the block together, then logits = rows out.w^T + out.b. */
-static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
-  const syn__loss_buffers *l = &j->r->loss;
-  const float *x = syn_in(t, j->head, 0)->x;
-  int i, d = (int)j->d, classes = (int)j->classes;
-  for (i = 0; i < j->rows; i++)
-    memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d, j->d * sizeof *x);
-  syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
-           syn_matrix_of(l->rows, j->rows, d, 0), j->w, syn_weight(t, j->head, 1), 0);
-}
-
-/* Copies rows [rows of the block,width] to their places among all rows of the batch. */
-static void syn__loss_scatter(const syn__loss_job *j, float *to, const float *rows, size_t width) {
-  int i;
-  for (i = 0; i < j->rows; i++)
-    memcpy(to + (size_t)j->r->loss.which[j->first + i] * width, rows + (size_t)i * width,
-           width * sizeof *to);
-}
-
-/* dx = dlogits W, dW += dlogits^T x, db += column sums. A row belongs to one label, so its
-   gradient is written, not added; dx of rows without a label stays 0. */
-static void syn__loss_backward(syn_tape *t, const syn__loss_job *j) {
-  const syn__loss_buffers *l = &j->r->loss;
-  syn_tensor *x = syn_in(t, j->head, 0);
-  syn__linear_grad g = syn__linear_grad_of(t, j->head, 0, 1, x, l->logits);
-  g.x = l->rows;
-  g.dx = l->drows;
-  g.first_write = 1;
-  g.rows = (size_t)j->rows;
-  syn__linear_backward_of(t, &g);
-  syn__loss_scatter(j, x->dx, l->drows, j->d);
-}
-
-/* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
-   head is no node of a training run, so the gradient of its input is zeroed here and not in the
-   backward pass. */
-static double syn__loss(syn_run *r, float eps, float scale) {
-  syn_tape *t = &r->tape;
-  const syn_node *head = t->g->nodes[r->m->head];
-  const syn_tensor *x = syn_in(t, head, 0);
-  int i, all = 0, rows = x->shape[0];
-  double sum = 0.0;
-  syn_matrix w = syn__weight_transposed(t, head, 0);
-  syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, w, 0, 0, eps, scale};
-  if (!w.panel) j.w = syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
-  for (i = 0; i < rows; i++)
-    if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
-  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
-  for (; j.first < all; j.first += j.rows) {
-    j.rows = syn__min((int)r->loss.block, all - j.first);
-    syn__loss_logits(t, &j);
-    syn_parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
-    for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
-    if (t->kept_grads)
-      syn__loss_scatter(&j, t->kept_grads[head->out], r->loss.logits, j.classes);
-    if (scale != 0.0f) syn__loss_backward(t, &j);
-  }
-  return sum;
 }
 
 /* ==============================================================================================
@@ -16140,6 +15651,4211 @@ syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int 
   return SYN_OK;
 }
 
+/* ==============================================================================================
+   >>decode state   memory of one decoder; its new rows; its outputs
+   ============================================================================================== */
+
+/*
+   A step reads one new token per hypothesis. Nothing is computed again for the tokens before it: a
+   layer that looks back keeps `cache` floats per token in a slot of its KV cache. A hypothesis is a
+   list of slots, so beam search reorders integers and never moves keys or values.
+
+   Prefill: the prompt is read in chunks. All its tokens in a chunk are rows of one step, so that
+   every product of a layer has many rows. No logits are computed for tokens that are given. */
+
+/* A live hypothesis. Those of a sentence are neighbours. */
+typedef struct syn__hypothesis {
+  int sentence;
+  int slot;    /* where its newest token is kept */
+  float score; /* sum of log p of its tokens */
+  int *past;   /* [L] slot * L + place of every token read */
+  int *text;   /* [L] tokens of the output */
+} syn__hypothesis;
+
+/* A hypothesis, `row`, with one more token; the score includes that token. */
+typedef struct syn__extension {
+  float score;
+  int row, token;
+  int ended; /* 1: no token follows this one */
+} syn__extension;
+
+/* An output of a sentence; its tokens are in out_tokens of the decoder. */
+typedef struct syn__output {
+  float score;
+  int size; /* tokens, the end included */
+} syn__output;
+
+/* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
+   most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
+   Null: there are no bounds. */
+typedef struct syn__logit_bounds {
+  signed char *q;
+  float *scale;      /* [V] */
+  float *radius;     /* [V] how far a logit can be from that for an x of length 1 */
+  float *low, *high; /* [round16(V)] bounds of the logits of one row */
+  float slack;       /* for the rounding of the bias */
+  size_t width;      /* d */
+  const float *x;    /* [d] the row that low and high are for */
+  int *candidates;   /* [V/16] tokens that can be its most probable one */
+} syn__logit_bounds;
+
+/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. A decoding
+   step reads `row` and writes row_next; then the two change places. */
+struct syn_decoder {
+  syn_context *c;
+  const syn_model *m;
+  syn_run *run;
+  syn_decode_config config;        /* with every default resolved */
+  syn_limits limits;               /* of the run */
+  syn__capacity cache;             /* of its KV cache */
+  int rows, step_rows, limit;      /* limit: most tokens of an output, L */
+  int live, sentences;
+  int place;                       /* of the newest tokens: so many were read before them */
+  const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
+  int last;                        /* 1: no step follows this one */
+  int cancelled;                   /* 1: by syn_options.cancel */
+  int running;                     /* 1: one of its functions is at work */
+  int has_logits;                  /* 1: this step's logits are computed */
+  const uint64_t *seeds;           /* these three are the caller's; null: not given */
+  const unsigned char *allowed;    /* [sentences, V] */
+  const int *banned;               /* sequences of tokens */
+  syn__decode_state decode;        /* what the layers read; its lists: [step_rows] */
+  syn__hypothesis *row, *row_next; /* [rows] */
+  int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
+  int *out_tokens;                 /* [sentences, best, L] */
+  syn__output *out;                /* [sentences, best] best first */
+  int *n_out;                      /* [sentences] outputs so far */
+  syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
+  int *n_top;                      /* [sentences] */
+  float *logits;                   /* [rows, V] */
+  float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
+  float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
+  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
+  syn__logit_bounds bounds;
+  float *p;                        /* [V] probabilities, for sampling */
+  uint64_t *heap;                  /* [V] keys of tokens, for sampling */
+  int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
+  void *block;
+};
+
+/* The fastest int8 kernels of the ISA, where the type is i8. */
+static syn_status syn__decode_type(syn_decoder *d) {
+  static const char *const types[] = {"f32", "i8"};
+  const char *type = d->config.type ? d->config.type : types[0];
+  int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
+  size_t i;
+  if (which < 0) return SYN_E_VALUE;
+  if (which && syn__in_panels(d->m))
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 of a model of syn_model_load_packed, "
+                     "which holds panels of floats; syn_model_load wanted");
+  for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
+    d->int8 = syn__int8_table(d->c->kernels, k);
+  if (which && !d->int8)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8: this program was built without it "
+                     "(SYN_NO_TRAIN with SYN_NO_SIMD)");
+  for (i = 0; which && i < d->m->g.n_params; i++) {
+    const syn_param *p = &d->m->g.params[i];
+    if (p->matrix && p->size / (size_t)p->shape[0] > SYN__INT8_MAX)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 wants at most %d inputs, %s has %lu",
+                       SYN__INT8_MAX, p->name, (unsigned long)(p->size / (size_t)p->shape[0]));
+  }
+  return SYN_OK;
+}
+
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
+static float syn__length_penalty(const syn_decoder *d, int length) {
+  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
+}
+
+/* Fills in the defaults; `given` may be null. The limits keep products inside an int:
+   1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
+static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
+  syn_decode_config *k = &d->config;
+  if (given) *k = *given;
+  if (!k->beam) k->beam = 1;
+  if (!k->best) k->best = 1;
+  if (!k->sentences) k->sentences = 1;
+  if (!k->prefill) k->prefill = 64;
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
+  if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (!k->max_len) k->max_len = d->m->config.max_len;
+  if (!k->source_len) k->source_len = d->m->config.max_len;
+  if (!d->m->task->decoder)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
+  if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
+      k->sentences > 65536 || k->prefill < 1 || k->prefill > 65536)
+    return syn__fail(d->c, SYN_E_VALUE,
+                     "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
+                     "(1 to 65536), prefill %d (1 to 65536)",
+                     k->beam, k->best, k->sentences, k->prefill);
+  if (syn__decode_type(d)) return SYN_E_VALUE;
+  if (k->max_len < 1 || k->max_len > d->m->config.max_len)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
+                     k->max_len, d->m->config.max_len);
+  if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
+                     k->source_len, INT_MAX / k->sentences, k->sentences);
+  if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
+      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
+    return syn__fail(d->c, SYN_E_VALUE,
+                     "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
+                     "(0 to 1), unknown %d (0 or 1)",
+                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
+  if (k->temperature > 0.0f && k->beam > 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
+                     "beam of 1", (double)k->temperature, k->beam);
+  d->limit = k->max_len;
+  if (!(syn__length_penalty(d, d->limit) < 1e30f)) /* also where alpha is NaN */
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: alpha %g: the length penalty of %d tokens is "
+                     "above 1e30", (double)k->alpha, d->limit);
+  if (k->beam * k->sentences > INT_MAX / d->limit)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d, %d sentences, max_len %d: more than %d "
+                     "tokens in all", k->beam, k->sentences, d->limit, INT_MAX);
+  d->rows = k->beam * k->sentences;
+  d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
+  d->step_rows = syn__max(d->step_rows, d->rows);
+  return SYN_OK;
+}
+
+/* Hypotheses, each with its lists. Those of all rows make one array [rows, L], since a layer finds
+   the past of row r there (syn__past). */
+static syn__hypothesis *syn__layout_rows(const syn_decoder *d, syn__layout *k) {
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, i;
+  syn__hypothesis *row = (syn__hypothesis *)syn__layout_add(k, rows, sizeof *row);
+  int *past = syn__layout_ints(k, rows, limit), *text = syn__layout_ints(k, rows, limit);
+  for (i = 0; k->base && i < rows; i++) {
+    row[i].past = past + i * limit;
+    row[i].text = text + i * limit;
+  }
+  return row;
+}
+
+/* Sizes of the KV cache, which the run holds: rows L target tokens; the tokens of all sources,
+   shared by the whole beam; transposed keys of either in blocks of 16 tokens, of which each slot or
+   sentence may leave one partial. */
+static void syn__cache_sizes(syn_decoder *d) {
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
+  d->decode.length = d->limit;
+  d->decode.slots = d->config.beam;
+  d->cache.kept[SYN_TGT] = syn__mul_size(rows, limit);
+  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len; /* within an int */
+  d->cache.blocks[SYN_TGT] = syn__mul_size(rows, (limit + SYN__KEYS - 1) / SYN__KEYS);
+  d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
+}
+
+/* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
+static float *syn__layout_panels(const syn_param *p, syn__layout *k) {
+  size_t rows = (size_t)p->shape[0];
+  return syn__layout_floats(k, syn__round16(rows), p->size / rows);
+}
+
+/* -- int8 weights, see syn__int8_product -- */
+
+typedef struct syn__int8_job {
+  const syn_param *w;
+  signed char *panels;
+} syn__int8_job;
+
+/* The panels begin .. end-1 of a matrix. Rows that it does not have are 0. */
+static void syn__task_int8(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__int8_job *j = (const syn__int8_job *)job;
+  size_t rows = (size_t)j->w->shape[0], k = j->w->size / rows, bytes = syn__int8_panel_bytes(k);
+  size_t width = (k + 3) / 4 * 4, row, i;
+  signed char *q = (signed char *)t->int8_rows + (size_t)thread * t->int8_bytes;
+  for (row = 16 * begin; row < 16 * end; row++) {
+    signed char *panel = j->panels + row / 16 * bytes, *at = panel + SYN__INT8_HEAD + row % 16 * 4;
+    size_t n = row < rows ? k : 0;
+    float scale = t->int8->quantize(q, j->w->x + (n ? row * k : 0), n, syn__round16(k), 0);
+    int32_t sum = 0;
+    for (i = 0; i < k; i++) sum += q[i];
+    for (i = 0; i < width; i += 4, at += 64) memcpy(at, q + i, 4);
+    sum *= -128;
+    memcpy(panel + row % 16 * 4, &scale, 4);
+    memcpy(panel + 64 + row % 16 * 4, &sum, 4);
+  }
+}
+/* A matrix as int8 panels, in an array of floats as other panels are. */
+static float *syn__layout_int8(syn_decoder *d, syn__layout *k, const syn_param *w) {
+  size_t rows = (size_t)w->shape[0], panels = (rows + 15) / 16;
+  syn__int8_job j = {w, NULL};
+  void *at = syn__layout_add(k, panels, syn__int8_panel_bytes(w->size / rows));
+  j.panels = (signed char *)at;
+  if (at) syn_parallel(&d->run->tape, syn__task_int8, &j, panels, 1);
+  return (float *)at;
+}
+/* The memory of the threads for quantized rows, as long as the longest row of a matrix. */
+static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
+  size_t most = 0, i, threads = (size_t)d->c->options.threads;
+  char *rows;
+  for (i = 0; i < d->m->g.n_params; i++) {
+    const syn_param *p = &d->m->g.params[i];
+    size_t cols = p->size / (size_t)p->shape[0];
+    if (p->matrix && cols > most) most = cols;
+  }
+  most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  rows = (char *)syn__layout_add(k, threads, most);
+  if (!k->base) return;
+  d->run->tape.int8_rows = rows;
+  d->run->tape.int8_bytes = most;
+  d->run->tape.int8 = d->int8;
+}
+
+/* Packs the matrices of products, once, unless the model has them in panels already. */
+static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
+  const syn__graph *g = &d->m->g;
+  const float **packed;
+  int int8 = SYN__INT8 && d->int8;
+  size_t i;
+  if (syn__in_panels(d->m)) return;
+  if (int8) syn__layout_int8_rows(d, k);
+  packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
+  for (i = 0; i < g->n_params && (int8 || !d->c->kernels->direct); i++) {
+    const syn_param *p = &g->params[i];
+    float *at = NULL;
+    syn_matrix w;
+    if (p->panels) at = int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
+    if (!k->base || !at) continue;
+    packed[i] = at;
+    if (int8) continue;
+    w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
+    w = syn_transposed(w);
+    d->c->kernels->pack_b(&w, at);
+  }
+  if (k->base) d->run->tape.packed = packed;
+}
+
+/* All weights of a model that only decodes: matrices in panels, the others as they are. */
+static void syn__layout_weights(syn_model *m, syn__layout *k) {
+  size_t i;
+  m->panels = (float **)syn__layout_add(k, m->g.n_params, sizeof *m->panels);
+  for (i = 0; i < m->g.n_params; i++) {
+    syn_param *p = &m->g.params[i];
+    float *at = p->panels ? syn__layout_panels(p, k) : syn__layout_floats(k, 1, p->size);
+    if (!k->base) continue;
+    if (p->panels) m->panels[i] = at;
+    else p->x = at;
+  }
+}
+
+/* One row w [d] of out.w, whose numbers lie `apart` floats apart: q, in a panel, counts steps of
+   `scale`, 127 of them for the largest number. With e = w - scale q, |w x - scale q x| <= |e| |x|.
+   Both sums have d terms, rounded d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the
+   radius has room for this, for the few operations behind the sums, and with 1e-28 for underflow.
+   0: the numbers are too large for a bound. */
+static int syn__bounds_row(const float *w, size_t apart, size_t d, signed char *q, float *scale,
+                           float *radius) {
+  double sum = 0.0, error = 0.0, e;
+  float top = 0.0f, step;
+  size_t i;
+  for (i = 0; i < d; i++) {
+    float x = w[apart * i];
+    top = fabsf(x) > top ? fabsf(x) : top;
+    sum += (double)x * (double)x;
+  }
+  if (!(sum < 1e30)) return 0;
+  *scale = step = top > 1e-30f ? top / 127.0f : 1.0f;
+  for (i = 0; i < d; i++) {
+    float x = w[apart * i];
+    int n = (int)floorf(x / step + 0.5f);
+    q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
+    e = (double)x - (double)step * (double)q[16 * i];
+    error += e * e;
+  }
+  sum = sqrt(sum), error = sqrt(error);
+  *radius = (float)(1.001 * error + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + error) + 1e-28);
+  return 1;
+}
+
+/* Only greedy decoding needs just the largest logit. A partial panel is filled with 0. */
+#define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
+#define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
+static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
+  const syn_node *head = d->m->g.nodes[d->m->head];
+  const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
+  size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
+  syn__logit_bounds *s = &d->bounds;
+  const float *panels;
+  float most = 0.0f;
+  if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 ||
+      w->size < SYN__BOUNDS_LEAST)
+    return;
+  s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
+  s->scale = syn__layout_floats(k, 1, wide);
+  s->radius = syn__layout_floats(k, 1, wide);
+  s->low = syn__layout_floats(k, 1, wide);
+  s->high = syn__layout_floats(k, 1, wide);
+  s->candidates = syn__layout_ints(k, 1, v / 16);
+  s->width = width;
+  if (!k->base) return;
+  memset(s->q, 0, wide * width);
+  panels = d->run->tape.packed[head->param[0]];
+  for (i = 0; i < v; i++) {
+    size_t at = syn__panel_row(i, width);
+    const float *row = panels ? panels + at : w->x + i * width; /* none: see syn_kernels.direct */
+    if (!(fabsf(b->x[i]) < 1e15f) ||
+        !syn__bounds_row(row, panels ? 16 : 1, width, s->q + at, &s->scale[i], &s->radius[i])) {
+      s->q = NULL;
+      return;
+    }
+    most = fabsf(b->x[i]) > most ? fabsf(b->x[i]) : most;
+  }
+  s->slack = 2e-6f * most;
+}
+
+/* Blocks of a row of logits, each with its maximum. */
+static size_t syn__decode_blocks(const syn_decoder *d) {
+  return ((size_t)d->m->config.tgt_vocab + SYN__BLOCK - 1) / SYN__BLOCK;
+}
+
+static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
+  size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
+  d->row = syn__layout_rows(d, k);
+  d->row_next = syn__layout_rows(d, k);
+  d->decode.slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.source_off = syn__layout_ints(k, 1, sentences + 1);
+  d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
+  d->out_tokens = syn__layout_ints(k, outs, limit);
+  d->out = (syn__output *)syn__layout_add(k, outs, sizeof *d->out);
+  d->n_out = syn__layout_ints(k, 1, sentences);
+  d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
+  d->n_top = syn__layout_ints(k, 1, sentences);
+  d->logits = syn__layout_floats(k, rows, v);
+  d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
+  d->log_sum = syn__layout_floats(k, 1, rows);
+  d->high = syn__layout_floats(k, 2, rows);
+  d->p = syn__layout_floats(k, 1, v);
+  d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
+  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
+  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
+  syn__layout_packed(d, k);
+  syn__layout_bounds(d, k);
+}
+
+/* Resolves the configuration, sets the limits of the run and returns the bytes of the block; 0: it
+   was refused. `d` is zeroed and has no memory yet. The encoder sees whole sources, the decoder the
+   rows of one step: that is why a decoder's activations are small whatever L is. */
+static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
+                                   const syn_decode_config *config) {
+  syn__layout k = {NULL, 0};
+  d->c = c;
+  d->m = m;
+  if (syn__decode_resolve(d, config)) return 0;
+  d->limits.sentences = d->config.sentences;
+  d->limits.length = syn__max(d->config.source_len, d->limit);
+  d->limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
+  d->limits.tgt_rows = d->step_rows;
+  syn__cache_sizes(d);
+  syn__layout_decoder(d, &k);
+  return syn__plan_fits(c, "decoding", k.used);
+}
+
+/* The same layout gives every array its place and packs the weights. The logits are the decoder's,
+   not the run's: a prefill needs only those of its last place. */
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decoder *d = NULL;
+  size_t bytes;
+  syn__layout k = {NULL, 0};
+  if (syn__given(c, m, "model") && !c->status) d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
+  if (!d) return NULL;
+  bytes = syn__decoder_measure(d, c, m, config);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
+  if (d->run) d->block = syn__alloc(c, 1, bytes);
+  if (!d->block) {
+    syn__memory_for(c, "a decoder: sentences %d, beam %d, max_len %d, source_len %d, prefill %d; "
+                    "less of them needs less", d->config.sentences, d->config.beam,
+                    d->config.max_len, d->config.source_len, d->config.prefill);
+    syn_decoder_free(d);
+    return NULL;
+  }
+  k.base = (char *)d->block;
+  syn__layout_decoder(d, &k);
+  d->decode.cache = d->run->cache[0];
+  d->decode.source_cache = d->run->cache[1];
+  d->decode.key_cache = d->run->cache[2];
+  d->decode.start = d->run->start;
+  d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
+  return d;
+}
+
+/* The run has a block of its own; the model is not ours. */
+static int syn__decode_busy(const syn_decoder *d) {
+  return syn__busy(d->c, d->running, "decoding: the decoder is at work");
+}
+void syn_decoder_free(syn_decoder *d) {
+  if (!d || syn__decode_busy(d)) return;
+  syn_run_free(d->run);
+  syn__free(d->c, d->block);
+  syn__free(d->c, d);
+}
+
+/* These keep pointers: the caller may change what they point to between two calls, but not within
+   one, which has checked them. */
+void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
+  if (d && !syn__decode_busy(d)) d->seeds = seeds;
+}
+void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
+  if (d && !syn__decode_busy(d)) d->allowed = allowed;
+}
+void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
+  if (d && !syn__decode_busy(d)) d->banned = banned;
+}
+
+/* -- one step -- */
+
+/* Runs the encoder over all sentences; then every layer that attends to the source projects its
+   keys and values once (`start`). The encoder's nodes run as in training without dropout. Target
+   rows come later, step by step. source_off is copied, because a later batch overwrites r->off. */
+static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
+  syn_run *r = d->run;
+  syn_tape *t = &r->tape;
+  int i;
+  memset(t->stream, 0, sizeof t->stream);
+  if (d->m->task->encoder) {
+    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
+    if (s != SYN_OK) return s;
+    if (t->stream[SYN_SRC].longest > d->config.source_len)
+      return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
+                       t->stream[SYN_SRC].longest, d->config.source_len);
+    memcpy(d->decode.source_off, r->off[SYN_SRC], (size_t)(b->count + 1) * sizeof(int));
+  }
+  syn__bind_shapes(r);
+  if (syn__bind_tables(r)) return SYN_E_SHAPE;
+  t->decode = NULL;
+  syn__forward(t, t->g->n_encoder);
+  t->decode = &d->decode;
+  for (i = t->g->n_encoder; i < d->m->head; i++)
+    if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
+  return SYN_OK;
+}
+
+/* Lists the rows of a step: of every live hypothesis the tokens at d->place and the next places - 1
+   (more than one in a prefill), all hypotheses of a place before those of the next. */
+static void syn__decode_bind(syn_decoder *d, int places) {
+  syn_run *r = d->run;
+  int i, place, row = 0;
+  for (place = d->place; place < d->place + places; place++)
+    for (i = 0; i < d->live; i++, row++) {
+      const syn__hypothesis *h = &d->row[i];
+      r->tape.ids[SYN_TGT][row] = place ? h->text[place - 1] : SYN_BEGIN;
+      r->tape.at[SYN_TGT][row] = place;
+      d->decode.slot[row] = h->slot;
+      d->decode.sentence[row] = h->sentence;
+      h->past[place] = h->slot * d->limit + place;
+    }
+  d->decode.rows = row;
+  d->decode.live = d->live;
+  d->decode.past = d->row[0].past;
+}
+
+/* One step up to the input of the output layer. Nodes whose output belongs to the source have no
+   new row. */
+static void syn__decode_rows(syn_decoder *d, int places) {
+  syn_tape *t = &d->run->tape;
+  size_t v;
+  int i;
+  syn__decode_bind(d, places);
+  for (v = 0; v < t->g->n_values; v++)
+    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->decode.rows;
+  for (i = t->g->n_encoder; i < d->m->head; i++) {
+    const syn_node *n = t->g->nodes[i];
+    if (t->g->values[n->out].stream != SYN_TGT) continue;
+    if (n->kind->step) n->kind->step(t, n);
+    else n->kind->forward(t, n);
+  }
+  if (t->g->recurrent) {
+    const syn_node *n = t->g->nodes[t->g->recurrent];
+    n->recurrence->step(t, n, &t->tensors[t->g->feedback]);
+  }
+}
+
+/* [V] of one live row. */
+static float *syn__decode_logits(const syn_decoder *d, int row) {
+  const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
+  return z->x + (size_t)row * (size_t)syn_width(z);
+}
+
+/* -- outputs -- */
+
+/* Puts the text of a hypothesis, whose newest token is at d->place, among the best outputs of its
+   sentence, best first; of equal scores the one that finished first stays in front. The score is
+   `sum`, that of log p, divided by the length penalty. ended 0: a hypothesis that is still live
+   after the last step; it comes behind all others, where too few have finished. */
+static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, float sum,
+                               int ended) {
+  size_t best = (size_t)d->config.best, limit = (size_t)d->limit;
+  size_t n = (size_t)d->n_out[sentence], k = n, behind;
+  syn__output *out = d->out + (size_t)sentence * best;
+  int *tokens = d->out_tokens + (size_t)sentence * best * limit, size = d->place + 1;
+  float score = sum / syn__length_penalty(d, size);
+  while (ended && k > 0 && score > out[k - 1].score) k--;
+  if (k == best) return;
+  if (n == best) n--; /* the worst one leaves */
+  behind = n - k;
+  memmove(out + k + 1, out + k, behind * sizeof *out);
+  memmove(tokens + (k + 1) * limit, tokens + k * limit, behind * limit * sizeof *tokens);
+  memcpy(tokens + k * limit, text, (size_t)size * sizeof *tokens);
+  out[k].score = score;
+  out[k].size = size;
+  d->n_out[sentence] = (int)n + 1;
+}
+
+/* The next row `to` is the extension e: a copy of the hypothesis' lists with one more token. Keys
+   and values stay where they are; two children of one row share their past. */
+static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) {
+  const syn__hypothesis *from = &d->row[e->row];
+  syn__hypothesis *row = &d->row_next[to];
+  size_t size = (size_t)(d->place + 1) * sizeof(int);
+  memcpy(row->past, from->past, size);
+  memcpy(row->text, from->text, size);
+  row->text[d->place] = e->token;
+  row->sentence = from->sentence;
+  row->slot = from->slot;
+  row->score = e->score;
+}
+
+/* ==============================================================================================
+   >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
+   ============================================================================================== */
+
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
+   wanted, what the caller's list does not allow, and the last token of a banned sequence whose
+   others are the newest of the text. The end can always be chosen. */
+static void syn__exclude(const syn_decoder *d, int row, float *z) {
+  const int *text = d->row[row].text, *b;
+  size_t v = (size_t)d->m->config.tgt_vocab, i;
+  float end = z[SYN_END];
+  int n;
+  z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
+  if (d->allowed) {
+    const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
+    for (i = 0; i < v; i++)
+      if (!allowed[i]) z[i] = -INFINITY;
+  }
+  for (b = d->banned; b && *b; b += n + 1) {
+    for (n = 0; b[n]; n++) continue;
+    if (n - 1 <= d->place && !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
+      z[b[n - 1]] = -INFINITY;
+  }
+  z[SYN_END] = end;
+}
+
+/* Of the live rows begin..end-1: block maxima of what may be chosen; for a beam log sum exp, which
+   is over all V classes: leaving tokens out when choosing does not change a probability. */
+static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_decoder *d = (const syn_decoder *)job;
+  size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    float *z = syn__decode_logits(d, (int)begin);
+    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->row_max(z, v));
+    syn__exclude(d, (int)begin, z);
+    t->k->block_max(d->block_max + begin * blocks, z, v);
+  }
+}
+
+/* The logits of all live rows; sampling needs no block maxima. */
+static void syn__make_logits(syn_decoder *d) {
+  syn__linear_kind_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
+  if (d->config.temperature == 0.0f)
+    syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
+  d->has_logits = 1;
+}
+
+/* -- int8 logit bounds: the most probable token without all logits --
+
+   With few rows a step waits for memory, and most of its weights may be those of out.w. For a
+   token's logit z = w x + b we compute z' = scale q x + b from a quarter of the bytes, and
+   |z - z'| <= radius |x|. A token whose upper bound is below the largest lower bound is not the
+   answer. The logits of the few others are computed as always, with the same bits, and the largest
+   is chosen by the same rule. */
+
+static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__logit_bounds *s = (const syn__logit_bounds *)job;
+  size_t n = s->width;
+  SYN__UNUSED(thread);
+  t->k->gemv_int8(s->high + 16 * begin, s->x, s->q + 16 * n * begin, n, end - begin);
+}
+
+/* The most probable of the n candidates, in rising order. The logits of a panel are computed
+   together, at their places in the row. */
+static int syn__choose_candidate(syn_decoder *d, int row, int n) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  const syn__logit_bounds *s = &d->bounds;
+  syn_matrix w = syn__weight_transposed(t, head, 0);
+  float *z = syn__decode_logits(d, row), top = -INFINITY;
+  syn__product p =
+      syn__product_of(syn_matrix_of(z, 1, w.cols, 0), syn_matrix_of(s->x, 1, w.rows, 0), w,
+                      syn_weight(t, head, 1), 0);
+  int i, panel = -1, best = -1;
+  for (i = 0; i < n; i++) {
+    int token = s->candidates[i];
+    if (token / 16 != panel) {
+      panel = token / 16;
+      t->k->gemm(&p, 0, 1, panel, panel + 1);
+    }
+    if (z[token] > top) top = z[token], best = token;
+  }
+  return best;
+}
+
+/* The token of a row, or -1: all logits are needed, because |x| is 0 or too large for bounds, or
+   because the bounds leave too many candidates. `high` is first z', then the upper bounds. */
+static int syn__choose_bounded(syn_decoder *d, int row) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn__logit_bounds *s = &d->bounds;
+  size_t v = (size_t)d->m->config.tgt_vocab, i;
+  float norm, least;
+  int n = 0;
+  s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
+  norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
+  if (!(norm > 1e-10f && norm < 1e15f)) return -1;
+  syn_parallel(t, syn__task_bounds, s, (v + 15) / 16, 4);
+  t->k->mul(s->high, s->high, s->scale, v);
+  t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
+  syn__exclude(d, row, s->high);
+  memcpy(s->low, s->high, v * sizeof *s->low);
+  t->k->acc_scale(s->low, -norm, s->radius, v);
+  t->k->acc_scale(s->high, norm, s->radius, v);
+  least = t->k->row_max(s->low, v) - s->slack; /* of the most probable token's logit */
+  t->k->block_max(d->block_max, s->high, v);
+  for (i = 0; i < v; i++) {
+    if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < least) i += SYN__BLOCK - 1;
+    else if (s->high[i] >= least) {
+      if (n == (int)v / 16) return -1;
+      s->candidates[n++] = (int)i;
+    }
+  }
+  return syn__choose_candidate(d, row, n);
+}
+
+/* Greedy: the most probable token of a row. Ties: the smaller token, on every machine. It lies in
+   the first block that has the maximum. */
+static int syn__choose_best(syn_decoder *d, int row) {
+  const float *z = syn__decode_logits(d, row), *block_max;
+  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
+  if (SYN__INT8 && !d->has_logits) {
+    int token = syn__choose_bounded(d, row);
+    if (token >= 0) return token;
+    syn__make_logits(d);
+  }
+  block_max = d->block_max + (size_t)row * (size_t)blocks;
+  for (i = 1; i < blocks; i++)
+    if (block_max[i] > block_max[at]) at = i;
+  for (i = at * SYN__BLOCK; i < v; i++)
+    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
+  return SYN_END; /* no logit is a number */
+}
+
+/* -- sampling -- */
+
+/* A key of the heap: the bits of the probability, then ~token. No probability is negative, so their
+   bits have the same order; of equal probabilities the smaller token comes first. A total order,
+   else the heap's layout would decide. */
+static uint64_t syn__sample_key(const float *p, uint64_t token) {
+  uint32_t bits;
+  memcpy(&bits, &p[token], sizeof bits);
+  return (uint64_t)bits << 32 | (uint32_t)~token;
+}
+static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
+
+/* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
+   probable tokens (Fan, Lewis, Dauphin 2018), or those whose probabilities first reach top_p
+   (nucleus sampling, Holtzman et al. 2020). A heap gives them one by one in log V, where sorting
+   would take V log V. The point falls uniformly within the candidates' sum; when rounding leaves it
+   behind the last one, that one is chosen. The random number is a hash of seed (or the sentence's
+   own), sentence and place, not a running state: a sentence gets the same output whoever is decoded
+   beside it. */
+static int syn__choose_sampled(syn_decoder *d, int row) {
+  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
+  size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
+  size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
+  const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
+  const double wanted = all ? 2.0 : (double)d->config.top_p; /* rounding must not end at 1 */
+  double sum = 0.0, point;
+  float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
+  float *p = d->p;
+  syn__heap heap;
+  uint64_t top;
+  syn_random random = {d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
+                                : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place))};
+  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), v);
+  syn__exclude(d, row, p);
+  for (i = 0; i < v; i++)
+    if (p[i] != -INFINITY) d->heap[n++] = i;
+  if (n == 0) return SYN_END;
+  d->c->kernels->softmax(p, p, v);
+  for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
+  heap = syn__heap_of(d->heap, n);
+  while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
+    sum += (double)p[syn__sample_token(top)];
+    d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
+  }
+  point = (double)syn_random_uniform(&random) * sum;
+  for (i = n - 1; i > heap.keys.count; i--) {
+    point -= (double)p[syn__sample_token(d->heap[i])];
+    if (point < 0.0) break;
+  }
+  return syn__sample_token(d->heap[i]);
+}
+
+/* Greedy and sampling: every row is the only one of its sentence and gets one extension. */
+static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void *user) {
+  int i;
+  for (i = 0; i < d->live; i++) {
+    int sentence = d->row[i].sentence;
+    syn__extension *e = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
+    e->row = i;
+    e->score = 0.0f;
+    e->token = d->config.temperature > 0.0f ? syn__choose_sampled(d, i) : syn__choose_best(d, i);
+    e->ended = (call && call(user, sentence, e->token)) || e->token == SYN_END;
+    d->n_top[sentence] = 1;
+  }
+}
+
+/* ==============================================================================================
+   >>search   beam search; the loop over steps; text in, text out
+   ============================================================================================== */
+
+/* Beam search keeps K = `beam` live hypotheses of every sentence. A step has three parts:
+     syn__decode_read      the layers read the newest token of every hypothesis; logits
+     syn__task_beam_top    of every sentence the best 2K extensions by one more token; greedy
+                           decoding and sampling, where K is 1: syn__choose_extensions
+     syn__decode_advance   extensions that end become outputs, the best K others live on */
+
+/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
+   each of which is a token; -inf where there are fewer blocks. high [2K]. */
+static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
+                             float base) {
+  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
+  for (i = 0; i < blocks; i++) {
+    if (n == most && !(block_max[i] > high[n - 1])) continue;
+    if (n < most) n++;
+    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
+    high[k] = block_max[i];
+  }
+  return n == most ? base + high[n - 1] : -INFINITY;
+}
+
+/* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
+   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
+   block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
+   order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
+static void syn__beam_top(const syn_decoder *d, int begin, int end) {
+  int n = 0, at, last, k, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
+  int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
+  syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
+  for (e.row = begin; e.row < end; e.row++) {
+    const float *z = syn__decode_logits(d, e.row);
+    const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
+    float base = d->row[e.row].score - d->log_sum[e.row];
+    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
+    for (at = 0; at < blocks; at++) {
+      float best = base + block_max[at];
+      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
+      last = syn__min(v, (at + 1) * SYN__BLOCK);
+      for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
+        e.score = base + z[e.token];
+        if (e.score < least || z[e.token] == -INFINITY) continue;
+        if (n == most && !(e.score > top[n - 1].score)) continue;
+        e.ended = e.token == SYN_END;
+        if (n < most) n++; /* else the worst one leaves */
+        for (k = n - 1; k > 0 && e.score > top[k - 1].score; k--) top[k] = top[k - 1];
+        top[k] = e;
+      }
+    }
+  }
+  d->n_top[sentence] = n;
+}
+
+/* Behind the live rows of the sentence of row `begin`. */
+static int syn__beam_end(const syn_decoder *d, int begin) {
+  int end = begin + 1;
+  while (end < d->live && d->row[end].sentence == d->row[begin].sentence) end++;
+  return end;
+}
+
+/* Items are live rows; the first of a sentence looks at all of them. */
+static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_decoder *d = (const syn_decoder *)job;
+  int i;
+  SYN__UNUSED(t), SYN__UNUSED(thread);
+  for (i = (int)begin; i < (int)end; i++)
+    if (!i || d->row[i].sentence != d->row[i - 1].sentence)
+      syn__beam_top(d, i, syn__beam_end(d, i));
+}
+
+/* Slots of the next rows to .. to + kept - 1 of a sentence, which has K slots. The first child of a
+   row stays in its parent's slot, where most of its past is, in one piece; the others take free
+   slots. What dead rows left there at earlier places stays. */
+static void syn__beam_slots(syn_decoder *d, int to, int kept) {
+  int base = d->row_next[to].sentence * d->config.beam, i, *slot, empty = 0;
+  memset(d->taken, 0, (size_t)d->config.beam * sizeof *d->taken);
+  for (i = to; i < to + kept; i++) {
+    slot = &d->row_next[i].slot;
+    if (d->taken[*slot - base]++) *slot = -1;
+  }
+  for (i = to; i < to + kept; i++) {
+    if (d->row_next[i].slot >= 0) continue;
+    while (d->taken[empty]) empty++;
+    d->row_next[i].slot = base + empty++;
+  }
+}
+
+/* One sentence. Of its best extensions those that end become outputs; the first K others become the
+   next rows from `to` on, scored with the plain sum. Returns how many rows live on: none after the
+   last step, and none when a bound says that no live hypothesis can win any more. After the K-th
+   has finished a later one can still win. Greedy decoding and sampling are a beam of one. */
+static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
+  const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
+  int k, kept = 0, best = d->config.best;
+  float bound;
+  for (k = 0; k < d->n_top[sentence]; k++) {
+    const syn__extension *e = &top[k];
+    if (e->ended) {
+      d->row[e->row].text[d->place] = e->token;
+      syn__decode_finish(d, sentence, d->row[e->row].text, e->score, 1);
+    } else if (kept < d->config.beam)
+      syn__decode_extend(d, to + kept++, e);
+  }
+  for (k = to; k < to + kept && d->last; k++)
+    syn__decode_finish(d, sentence, d->row_next[k].text, d->row_next[k].score, 0);
+  if (!kept || d->last) return 0;
+  syn__beam_slots(d, to, kept);
+  if (d->n_out[sentence] < best) return kept;
+  /* the bound: log p only falls, and the largest divisor is that of L tokens */
+  bound = d->row_next[to].score / syn__length_penalty(d, d->limit);
+  return bound <= d->out[(sentence + 1) * best - 1].score ? 0 : kept;
+}
+
+/* The extensions become outputs and the next rows. Sentences that are done leave; the rows of the
+   others move up, still in order. */
+static void syn__decode_advance(syn_decoder *d) {
+  syn__hypothesis *row = d->row;
+  int begin, n = 0;
+  for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
+    n += syn__beam_sentence(d, row[begin].sentence, n);
+  d->row = d->row_next;
+  d->row_next = row;
+  d->live = n;
+}
+
+/* -- the loop -- */
+
+/* Refuses what the decoder keeps a pointer to in its own outputs, which a run overwrites. */
+static syn_status syn__decode_kept(const syn_decoder *d) {
+  const struct {
+    const char *name;
+    const void *at;
+  } kept[] = {{"banned", d->banned}, {"allowed", d->allowed}, {"seeds", d->seeds}};
+  size_t outs = (size_t)d->config.sentences * (size_t)d->config.best, i;
+  for (i = 0; i < SYN__COUNT(kept); i++)
+    if (syn__lies_in(kept[i].at, d->out_tokens, outs * (size_t)d->limit * sizeof(int)))
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: `%s` lies in the outputs of this decoder, "
+                       "which the run overwrites: give it a copy", kept[i].name);
+  return SYN_OK;
+}
+
+/* Checks prompts and banned sequences. Sets *length to that of the prompts with begin, 1 where
+   none is given. All have the same, because all rows of a step stand at one place. */
+static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
+  const int *banned = d->banned;
+  int i, j, v = d->m->config.tgt_vocab;
+  *length = 1;
+  if (b->count < 1 || b->count > d->config.sentences)
+    return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
+                     d->config.sentences);
+  for (i = 0; i < b->count && b->tgt; i++) {
+    const int *row = b->tgt + (size_t)i * (size_t)b->tgt_width;
+    int n = syn__row_length(row, b->tgt_width);
+    if (i == 0) *length = n;
+    if (n != *length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
+      return syn__fail(d->c, SYN_E_SHAPE,
+                       "decoding: the prompt of sentence %d has %d tokens; wanted a "
+                       "begin first, all of one length, at most %d", i, n, d->limit);
+    for (j = 0; j < n; j++)
+      if (row[j] < 1 || row[j] >= v)
+        return syn__fail(d->c, SYN_E_VALUE,
+                         "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
+                         v - 1);
+  }
+  if (syn__decode_kept(d)) return SYN_E_VALUE;
+  for (i = 0; banned && (banned[i] || (i && banned[i - 1])); i++) /* two zeros end the last one */
+    if (banned[i] < 0 || banned[i] >= v)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
+                       banned[i], v - 1);
+  return SYN_OK;
+}
+
+/* One hypothesis a sentence, whose text begins with the prompt [length] without its begin. */
+static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
+  int i;
+  d->sentences = d->live = b->count;
+  d->place = d->last = 0;
+  for (i = 0; i < b->count; i++) {
+    d->row[i].sentence = i;
+    d->row[i].slot = i * d->config.beam;
+    d->row[i].score = 0.0f;
+    d->n_out[i] = 0;
+    if (length > 1)
+      memcpy(d->row[i].text, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
+             (size_t)(length - 1) * sizeof(int));
+  }
+}
+
+static int syn__decode_cancelled(syn_decoder *d) {
+  return d->cancelled = d->cancelled || syn__cancelled(d->c) != SYN_OK;
+}
+
+/* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
+   of `prefill` rows. A recurrent node needs the output before, so its chunks have one place. Then
+   come the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
+static int syn__decode_read(syn_decoder *d, int end) {
+  int most = d->m->g.recurrent ? 1 : syn__max(1, d->config.prefill / d->live), places;
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn_tensor *x = syn_in(t, head, 0);
+  size_t floats = (size_t)d->live * (size_t)syn_width(x);
+  for (;; d->place += places) {
+    places = syn__min(most, end - d->place);
+    syn__decode_rows(d, places);
+    if (d->place + places == end) break;
+    if (syn__decode_cancelled(d)) return 0;
+  }
+  d->place = end - 1;
+  if (places > 1) /* the rows of the last place alone are read: they move to the front */
+    memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
+  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
+  d->has_logits = 0;
+  if (!SYN__INT8 || !d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
+  return 1;
+}
+
+/* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
+   made. Nothing is allocated. */
+static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                  void *user) {
+  int length;
+  syn_status s;
+  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
+  s = syn__decode_check(d, b, &length);
+  if (s == SYN_OK) s = syn__decode_encode(d, b);
+  if (s != SYN_OK) return s;
+  syn__decode_begin(d, b, length);
+  d->cancelled = 0;
+  while (d->live && syn__decode_read(d, length)) {
+    d->last = length == d->limit || syn__decode_cancelled(d);
+    if (d->config.beam == 1) syn__choose_extensions(d, call, user);
+    else
+      syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
+    syn__decode_advance(d);
+    d->place = length++;
+  }
+  d->run->tape.decode = NULL;
+  return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
+}
+
+/* A callback must not begin another run: its hypotheses would take the place of these. */
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
+  syn_status s;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  d->sentences = 0; /* of what failed nothing can be read */
+  d->running = 1;
+  s = syn__decode_run(d, b, call, user);
+  d->running = 0;
+  return s;
+}
+
+/* A place in a buffer of the decoder, valid until it decodes again. */
+const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
+                              float *score) {
+  int at, none;
+  if (!size) size = &none;
+  *size = 0;
+  if (score) *score = 0.0f;
+  if (!d || sentence < 0 || sentence >= d->sentences || rank < 0 || rank >= d->n_out[sentence])
+    return NULL;
+  at = sentence * d->config.best + rank;
+  *size = d->out[at].size;
+  if (score) *score = d->out[at].score;
+  return d->out_tokens + (size_t)at * (size_t)d->limit;
+}
+
+/* -- text in, text out -- */
+
+/* Passes pieces of text on as whole characters. Only tokens of bytes cut a character: these bytes
+   wait in part[0..n) until all are there; n + left of them make the character. */
+typedef struct syn__text_stream {
+  const syn_tokenizer *t;
+  syn_text_callback call;
+  void *user;
+  int first; /* 1: no token yet, which the first piece of a text must know */
+  int n, left;
+  char part[4];
+} syn__text_stream;
+
+/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where they
+   are none. */
+static int syn__stream_flush(syn__text_stream *s) {
+  syn_text piece = syn__text_of(s->part, (size_t)s->n);
+  size_t at = 0;
+  if (!s->n) return 0;
+  if (syn__utf8_decode(piece, &at) & SYN__INVALID_BYTE) piece = syn__text_of("\xEF\xBF\xBD", 3);
+  s->n = s->left = 0;
+  return s->call(s->user, piece);
+}
+
+/* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
+static int syn__stream_token(void *user, int sentence, int token) {
+  syn__text_stream *s = (syn__text_stream *)user;
+  syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
+  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0; /* 0: whole characters */
+  SYN__UNUSED(sentence);
+  s->first = 0;
+  if (piece.size == 0) return 0;
+  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
+  if (byte < 0x80) return s->call(s->user, piece) || stop;
+  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  else s->left--;
+  s->part[s->n++] = piece.at[0];
+  return (!s->left && syn__stream_flush(s)) || stop;
+}
+
+/* The batch of one sentence lies in d->ids. */
+syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user) {
+  syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  syn_status status;
+  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  d->sentences = 0;
+  if (!d->m->task->encoder && source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
+                     d->m->task->name, (unsigned long)source.size);
+  b.src = d->ids[SYN_SRC];
+  b.tgt = d->ids[SYN_TGT];
+  if (d->m->task->encoder)
+    b.src_width = syn__text_ids(d->c, d->m, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len);
+  b.tgt_width = syn__text_ids(d->c, d->m, SYN_TGT, prompt, d->ids[SYN_TGT], d->limit);
+  if (b.src_width < 0 || b.tgt_width < 0) return d->c->status;
+  stream.t = d->m->tokenizer[SYN_TGT];
+  stream.first = b.tgt_width == 1;
+  status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  d->running = 1; /* also where the rest of a character is passed on */
+  if (call) syn__stream_flush(&stream);
+  d->running = 0;
+  return status;
+}
+
+size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score) {
+  int size;
+  const int *ids = syn_decoder_output(d, sentence, rank, &size, score);
+  return syn_tokenizer_decode(ids ? d->m->tokenizer[SYN_TGT] : NULL, ids, size, out, capacity);
+}
+
+/* -- the plan -- */
+
+/* A decoder with its run; 0: the task has none, or refused. */
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
+                                 const syn_decode_config *config) {
+  syn_decoder d;
+  size_t bytes;
+  if (!m->task->decoder) return 0;
+  memset(&d, 0, sizeof d);
+  bytes = syn__decoder_measure(&d, c, m, config);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits, &d.cache)) : 0;
+}
+
+/* ==============================================================================================
+   >>tokenizer   what all tokenizers share: reading characters, the vocabulary, counting words
+   ============================================================================================== */
+
+/* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
+   one section `>>tokenizer NAME` below; the list in >>tokenizers says how to add one.
+
+     kind    tokens          ids from 4 on are in the order of     unknown
+     byte    the 256 bytes   their value                           never
+     char    characters      their code point                      a new character, an invalid byte
+     space   words           how often they occur, then bytes      a new word
+     bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
+             of many: bytes  256 bytes; then as above              never
+     line    whole lines     bytes                                 a new line
+
+   A word of bpe is one white-space character of ASCII and all that follows up to the next: the
+   tokens joined together are the text again. A word of space begins with the space or the line end
+   that is left of a run of white space (syn__scanner_next). Every order is one of counts or of
+   bytes, so the vocabulary depends neither on hash values, nor on the machine, nor on the order of
+   the lines. Learning reads the lines once and keeps their distinct words, not the text. */
+
+#define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
+#define SYN__SENTINELS 100               /* as many as T5 has */
+#define SYN__TOKENIZER_FLAGS (SYN_LOWERCASE | SYN_SENTINELS | SYN_NFC)
+
+#define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
+
+/* A scanner whose characters may be composed. Learning and encoding both read through it, so they
+   see the same words. Nothing is allocated: those of a composed sequence wait in `ready`. */
+typedef struct syn__reader {
+  syn__scanner scan;
+  int nfc;         /* 1: composed */
+  int next, count; /* of `ready`: those from next on were not read */
+  uint32_t ready[SYN__MARKS + 4]; /* a character with its marks */
+} syn__reader;
+
+static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
+  memset(r, 0, sizeof *r);
+  syn__scanner_begin(&r->scan, text, split);
+}
+
+/* Adds the next character to `ready`, whose last character that is no mark stands at *start; 0: it
+   belongs to the next sequence. A mark goes behind those of a lower or of its own class. */
+static int syn__reader_add(syn__reader *r, int *start) {
+  uint32_t parts[4], both, *s = r->ready;
+  int count = syn__decompose(syn__scanner_next(&r->scan), parts), i, k;
+  for (i = 0; i < count; i++) {
+    const uint32_t kind = syn__mark_class(parts[i]);
+    if (kind) {
+      if (i == 0 && r->count > SYN__MARKS) return 0;
+      for (k = r->count++; k > *start && (s[k - 1] >> SYN__CLASS & 255) > kind; k--)
+        s[k] = s[k - 1];
+      s[k] = kind << SYN__CLASS | parts[i];
+      continue;
+    }
+    if (r->count) r->count = syn__compose_marks(s, *start, r->count);
+    both = r->count == *start + 1 ? syn__compose_pair(s[*start], parts[i]) : 0;
+    if (!both && r->count && i == 0) return 0;
+    if (!both) *start = r->count++;
+    s[*start] = both ? both : parts[i];
+  }
+  return 1;
+}
+
+/* Fills `ready` with the next sequence in normalization form C. The character that ends a sequence
+   is read again. ASCII before a byte that begins no mark needs no look at it. */
+static void syn__reader_compose(syn__reader *r) {
+  int start = 0, i;
+  r->next = r->count = 0;
+  while (syn__scanner_more(&r->scan)) {
+    const syn__scanner before = r->scan;
+    if (r->count == 1 && r->ready[0] < 0x80 && !before.mark &&
+        (before.ends || (unsigned char)before.text.at[before.at] < 0xCC))
+      break;
+    if (syn__reader_add(r, &start)) continue;
+    r->scan = before;
+    break;
+  }
+  r->count = syn__compose_marks(r->ready, start, r->count);
+  for (i = 0; i < r->count; i++) r->ready[i] &= SYN__INVALID_BYTE | ((1u << SYN__CLASS) - 1);
+}
+
+/* As those of the scanner. */
+static int syn__reader_more(const syn__reader *r) {
+  return r->next < r->count || syn__scanner_more(&r->scan);
+}
+static uint32_t syn__reader_next(syn__reader *r) {
+  if (!r->nfc) return syn__scanner_next(&r->scan);
+  if (r->next == r->count) syn__reader_compose(r);
+  return r->ready[r->next++];
+}
+static int syn__reader_in_word(const syn__reader *r) {
+  return r->next < r->count || syn__scanner_in_word(&r->scan);
+}
+
+/* Every character of a text as it is, a byte order mark, too. */
+static syn__reader syn__reader_of(syn_text text) {
+  syn__reader r;
+  syn__reader_begin(&r, text, SYN__WHOLE);
+  r.scan.at = 0;
+  return r;
+}
+
+/* Where encoding writes: all ids are counted, the first `capacity` are kept. */
+typedef struct syn__ids {
+  int *at;
+  int capacity, count;
+} syn__ids;
+
+/* The count stops at INT_MAX, above any capacity. */
+static void syn__ids_add(syn__ids *out, int id) {
+  if (out->count < out->capacity) out->at[out->count] = id; /* else it is only counted */
+  if (out->count < INT_MAX) out->count++;
+}
+
+/* A kind of tokenizer: its section defines one. */
+typedef struct syn__tokenizer_kind {
+  const char *name;
+  const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
+  int split;           /* how a text is read; one space is put before a text that is split */
+  int sized;           /* 1: the spec is NAME:SIZE */
+  size_t longest;      /* characters of a word; those behind them begin a new word */
+  int utf8;            /* 1: a word with an invalid byte is not learned */
+  /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
+     always the same, `learn` makes them without lines. */
+  syn_status (*add)(syn_tokenizer *t, syn_text token);
+  syn_status (*learn)(syn_tokenizer *t, const syn_text *texts, size_t count);
+  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
+} syn__tokenizer_kind;
+
+/* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
+   vocabulary, so the place of a merge gives its own id. */
+typedef struct syn__merge {
+  int left, right; /* ids of older tokens */
+} syn__merge;
+
+/* Read-only once it was made. Token `id` is text id - SYN_FIRST_TOKEN of the vocabulary; a kind
+   chooses the keys of its map: code point, hash of a word, pair of ids. */
+struct syn_tokenizer {
+  syn_context *c;
+  const syn__tokenizer_kind *kind; /* one of syn__tokenizer_kinds */
+  int flags, size;    /* size: SIZE of the spec, else 0 */
+  char type[24];      /* the spec */
+  syn__texts vocab; /* the tokens in the order of their ids */
+  syn__array merges;  /* syn__merge */
+  size_t n_learned;   /* tokens without the sentinels behind them */
+};
+
+/* Reads a text of the caller for a tokenizer, without its byte order mark. */
+static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
+  syn__reader r;
+  syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
+  r.scan.lower = !!(t->flags & SYN_LOWERCASE);
+  r.nfc = !!(t->flags & SYN_NFC);
+  return r;
+}
+
+static syn_text syn__token_text(const syn_tokenizer *t, int id) {
+  return syn__texts_at(&t->vocab, (size_t)(id - SYN_FIRST_TOKEN));
+}
+
+/* The id of the token with this key, 0 when there is none. */
+static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
+  int found = syn__map_find(&t->vocab.map, key, NULL, NULL);
+  return found ? found + SYN_FIRST_TOKEN - 1 : 0;
+}
+
+/* Adds the next token: `token` behind the bytes that are written already, mostly none. */
+static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
+  if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB)
+    return syn__fail(t->c, SYN_E_VALUE, "tokenizer: more than %d tokens", SYN__MAX_VOCAB);
+  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__texts_end(&t->vocab, key);
+}
+
+/* Refuses the next token of a saved tokenizer. */
+static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
+  return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
+                   syn_tokenizer_size(t), wanted);
+}
+
+#ifndef SYN_NO_TRAIN
+/* Distinct words of the lines with their counts. */
+typedef struct syn__counter {
+  syn__texts texts; /* the distinct ones; a key is the hash of its text */
+  syn__array counts; /* uint64_t */
+  int utf8; /* 1: words with an invalid byte are not counted */
+} syn__counter;
+
+static syn__counter syn__counter_of(syn_context *c, int utf8) {
+  syn__counter k;
+  memset(&k, 0, sizeof k);
+  k.texts.c = c;
+  k.utf8 = utf8;
+  return k;
+}
+
+static void syn__counter_free(syn__counter *k) {
+  syn__free(k->texts.c, k->counts.items);
+  syn__texts_free(&k->texts);
+}
+
+static uint64_t *syn__counter_count(const syn__counter *k, int i) {
+  return (uint64_t *)k->counts.items + i;
+}
+
+/* Counts every word of r, of at most `longest` characters, `times` times. A word is written as the
+   unfinished text; its bytes are dropped when it is known or not counted. So memory grows with the
+   number of distinct words alone. */
+static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longest, uint64_t times) {
+  syn__texts *t = &k->texts;
+  char bytes[4];
+  while (syn__reader_more(&r)) {
+    size_t begin = t->bytes.count, n = 0;
+    uint32_t ch, invalid = 0;
+    syn_text word;
+    int known;
+    do {
+      ch = syn__reader_next(&r);
+      invalid |= ch & SYN__INVALID_BYTE;
+      if (syn__texts_write(t, syn__text_of(bytes, syn__utf8_encode(ch, bytes))))
+        return SYN_E_MEMORY;
+    } while (++n < longest && syn__reader_in_word(&r));
+    word = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
+    known = syn__texts_find(t, word);
+    if (known) *syn__counter_count(k, known - 1) += times;
+    if (known || (invalid && k->utf8)) t->bytes.count = begin;
+    else if (syn__append(t->c, &k->counts, &times, 1, sizeof times) ||
+             syn__texts_end(t, syn__text_hash(word)))
+      return SYN_E_MEMORY;
+  }
+  return SYN_OK;
+}
+
+/* Counts every word of the lines. */
+static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *texts,
+                                   size_t count) {
+  syn_status status = SYN_OK;
+  size_t i;
+  for (i = 0; i < count && !status; i++)
+    status = syn__count_words(k, syn__reader_given(t, texts[i]), t->kind->longest, 1);
+  return status;
+}
+
+/* Orders of the texts of a counter: by bytes, by count. */
+static int syn__order_text(const void *owner, int a, int b) {
+  const syn__texts *t = &((const syn__counter *)owner)->texts;
+  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
+}
+static int syn__order_count(const void *owner, int a, int b) {
+  const syn__counter *k = (const syn__counter *)owner;
+  uint64_t x = *syn__counter_count(k, a), y = *syn__counter_count(k, b);
+  return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
+}
+
+/* Adds every text with a count above 0 as a token, in order. */
+static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order) {
+  size_t n = k->texts.ends.count, i;
+  int *sorted = syn__sorted(t->c, k, n, order);
+  syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++)
+    if (*syn__counter_count(k, sorted[i]))
+      status = t->kind->add(t, syn__texts_at(&k->texts, (size_t)sorted[i]));
+  syn__free(t->c, sorted);
+  return status;
+}
+
+/* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
+   is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
+static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
+  syn__counter k = syn__counter_of(t->c, t->kind->utf8);
+  syn_status status = syn__count_lines(&k, t, texts, count);
+  if (!status)
+    status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
+  syn__counter_free(&k);
+  return status;
+}
+#endif
+
+/* ==============================================================================================
+   >>tokenizer byte   a token for each of the 256 bytes
+   ============================================================================================== */
+
+/* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
+static syn_status syn__byte_tokens(syn_tokenizer *t, const syn_text *texts, size_t count) {
+  syn_status status = SYN_OK;
+  int i;
+  SYN__UNUSED(texts);
+  SYN__UNUSED(count);
+  for (i = 0; i < 256 && !status; i++) {
+    const char byte = (char)i;
+    status = syn__token_add(t, syn__text_of(&byte, 1), (uint64_t)i);
+  }
+  return status;
+}
+
+/* Decodes characters only for lower case: an invalid byte is written as it was read. */
+static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  size_t i, size;
+  SYN__UNUSED(t);
+  while (syn__reader_more(&r)) {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+  }
+}
+
+static const syn__tokenizer_kind syn__tokenizer_byte = {
+    "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_tokens, syn__byte_encode};
+
+/* ==============================================================================================
+   >>tokenizer char   a token for each character of the lines
+   ============================================================================================== */
+
+static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
+  size_t at = 0;
+  uint32_t ch = token.size ? syn__utf8_decode(token, &at) : SYN__INVALID_BYTE;
+  if (ch & SYN__INVALID_BYTE || at != token.size || syn__token_find(t, ch))
+    return syn__token_refuse(t, "one new UTF-8 character"); /* a saved file is damaged */
+  return syn__token_add(t, token, ch);
+}
+
+/* The id of a character; SYN_UNKNOWN for a new one, and for an invalid byte, which no map holds. */
+static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
+  int id = syn__token_find(t, ch);
+  return id ? id : SYN_UNKNOWN;
+}
+
+static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  while (syn__reader_more(&r)) syn__ids_add(out, syn__char_id(t, syn__reader_next(&r)));
+}
+
+/* Learning takes every character for a word. */
+static const syn__tokenizer_kind syn__tokenizer_char = {
+    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, SYN__BACK(syn__words_learn),
+    syn__char_encode};
+
+/* ==============================================================================================
+   >>tokenizer space   a token for each word of the lines
+   ============================================================================================== */
+
+/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not
+   split texts it is any text. A token of a saved file may be neither. Old files have words with
+   other white space, which no text is encoded to. */
+static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
+  int split = t->kind->split;
+  int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
+  size_t at = 1; /* behind the white space */
+  while (split && valid && at < token.size)
+    valid = !syn__is_white(token.at[at]) && !(syn__utf8_decode(token, &at) & SYN__INVALID_BYTE);
+  if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
+  return syn__token_add(t, token, syn__text_hash(token));
+}
+
+/* Is the word that begins at r this token? It is read, since it may be too long for a buffer. */
+static int syn__word_equal(syn__reader r, syn_text token) {
+  char bytes[4];
+  size_t at = 0, size;
+  do {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    if (token.size - at < size || memcmp(token.at + at, bytes, size) != 0) return 0;
+    at += size;
+  } while (syn__reader_in_word(&r));
+  return at == token.size;
+}
+
+/* The bytes of a word, read one after the other where a map tests them: hashes are equal. */
+typedef struct syn__word {
+  const syn__reader *start;
+  syn__reader r;        /* copied from `start` for the first byte */
+  char bytes[4];        /* of the character that was read last */
+  uint32_t begin, size; /* its place in the word, its bytes; size 0: none was read */
+  int more;             /* characters follow */
+} syn__word;
+
+static int syn__word_symbol(void *user, uint32_t i) {
+  syn__word *w = (syn__word *)user;
+  if (!w->size) w->r = *w->start;
+  while (i >= w->begin + w->size) {
+    if (!w->more) return 0;
+    w->begin += w->size;
+    w->size = (uint32_t)syn__utf8_encode(syn__reader_next(&w->r), w->bytes);
+    w->more = syn__reader_in_word(&w->r);
+  }
+  return 256 + (unsigned char)w->bytes[i - w->begin];
+}
+
+/* Reads a word once for its hash, then again to compare it with the token of that hash. */
+static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  syn__word word;
+  while (syn__reader_more(&r)) {
+    const syn__reader begin = r; /* to read it again */
+    uint64_t key = SYN_HASH_START;
+    int i;
+    word.start = &begin, word.begin = word.size = 0, word.more = 1;
+    do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
+    while (syn__reader_in_word(&r));
+    i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
+    if (i && !syn__word_equal(begin, syn__texts_at(&t->vocab, (size_t)i - 1))) i = 0;
+    syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
+  }
+}
+
+/* The unknown word brings its space along. */
+static const syn__tokenizer_kind syn__tokenizer_space = {
+    "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add,
+    SYN__BACK(syn__words_learn), syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
+   ============================================================================================== */
+
+/* The tokens are first the characters. Where they would take more than half of SIZE, which is then
+   at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
+   most frequent follow, up to half of SIZE. All others, and what is not UTF-8, are spelled in
+   bytes: nothing is unknown. A byte from 0x80 on is in no merge, so all other tokens are whole
+   characters. A saved file needs no mark of it: no other token is one such byte.
+
+   Then, again and again, the pair of neighbours with the
+   highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
+   new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
+   each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
+
+   Encoding merges, while there is one, the pair of a word whose merge has the lowest id. A token is
+   part of later merges only, so this equals applying all merges in the order they were learned.
+
+   Learning keeps each distinct word once, as ids. Each pair has its count and a list of the words
+   it came up in; a word that it has left since is noticed when the word is read. A count grows only
+   in the step that makes one of its two tokens, so a heap entry is at worst too high: when it comes
+   first, it is pushed again with its true count. A merge costs what changes in the words that hold
+   its pair. Links are indices, because arrays move when they grow. */
+
+/* Ids are at least 1, so a pair is at least 2^32 and no code point in the same map. */
+static uint64_t syn__pair_key(int left, int right) {
+  return (uint64_t)left << 32 | (uint32_t)right;
+}
+
+/* 1: characters without a token are spelled in bytes; then id SYN_FIRST_TOKEN + i is byte i for all
+   bytes from 0x80 on, and every character of ASCII has a token. */
+static int syn__bpe_spells(const syn_tokenizer *t) {
+  return t->vocab.ends.count >= 256 && syn__texts_begin(&t->vocab, 256) == 256;
+}
+
+/* The token is a part of a character. */
+static int syn__bpe_is_part(syn_text token) {
+  return token.size == 1 && (unsigned char)token.at[0] >= 0x80;
+}
+
+/* A character, or byte i as token i: with 128 tokens of one byte before, which are ASCII. */
+static syn_status syn__bpe_add(syn_tokenizer *t, syn_text token) {
+  const size_t byte = token.size ? (unsigned char)token.at[0] : 0;
+  if (!syn__bpe_is_part(token) || t->vocab.ends.count != byte || t->vocab.bytes.count != byte)
+    return syn__char_add(t, token);
+  return syn__token_add(t, token, SYN__INVALID_BYTE | byte);
+}
+
+/* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
+   by their pairs. The bytes are reserved first: they are copied within the array. */
+static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
+  syn__array *bytes = &t->vocab.bytes;
+  syn__merge merge = {left, right};
+  int id = syn_tokenizer_size(t);
+  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
+      syn__bpe_is_part(syn__token_text(t, left)) || syn__bpe_is_part(syn__token_text(t, right)) ||
+      syn__token_find(t, syn__pair_key(left, right)))
+    return syn__token_refuse(t, "a new pair of tokens before it");
+  if (syn__grow(t->c, &bytes->items, &bytes->capacity,
+                bytes->count + syn__token_text(t, left).size + syn__token_text(t, right).size, 1) ||
+      syn__append(t->c, &t->merges, &merge, 1, sizeof merge) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, left)))
+    return SYN_E_MEMORY;
+  return syn__token_add(t, syn__token_text(t, right), syn__pair_key(left, right));
+}
+
+/* The merge of the neighbours s[0], s[1]; 0 for none. */
+static int syn__merge_find(const syn_tokenizer *t, const int *s) {
+  return syn__token_find(t, syn__pair_key(s[0], s[1]));
+}
+
+/* Merges the ids s[0..n) of one word, returns how many are left. merged[i] is the merge of s[i] and
+   s[i+1]; the lowest goes first, of equal ones the left. An unknown id is in no pair. A merge
+   changes two entries of merged[] alone, so the map is searched fewer than 3 n times. */
+static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
+  int merged[SYN__MAX_WORD], i, best, low;
+  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_find(t, s + i);
+  for (;;) {
+    for (low = best = i = 0; i + 1 < n; i++)
+      if (merged[i] && (!low || merged[i] < low)) low = merged[i], best = i;
+    if (!low) return n; /* no pair of this word is a merge */
+    s[best] = low; /* its right neighbour goes: */
+    n--;
+    for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
+    if (best + 1 < n) merged[best] = syn__merge_find(t, s + best);
+    if (best > 0) merged[best - 1] = syn__merge_find(t, s + best - 1);
+  }
+}
+
+/* Writes the merged ids of a word, or of its part between characters that are spelled. */
+static void syn__bpe_write(const syn_tokenizer *t, int *s, int n, syn__ids *out) {
+  int i;
+  n = syn__merge_word(t, s, n);
+  for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+}
+
+static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  const int spells = syn__bpe_spells(t);
+  int s[SYN__MAX_WORD], n, length;
+  char bytes[4];
+  size_t i, size;
+  while (syn__reader_more(&r)) {
+    n = length = 0;
+    do { /* the characters of one word */
+      const uint32_t ch = syn__reader_next(&r);
+      const int id = syn__token_find(t, ch);
+      if (id || !spells) {
+        s[n++] = id ? id : SYN_UNKNOWN;
+        continue;
+      }
+      syn__bpe_write(t, s, n, out);
+      n = 0;
+      size = syn__utf8_encode(ch, bytes);
+      for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+    } while (++length < SYN__MAX_WORD && syn__reader_in_word(&r));
+    syn__bpe_write(t, s, n, out);
+  }
+}
+
+#ifndef SYN_NO_TRAIN
+/* Half of it are the fixed tokens with all bytes. */
+#define SYN__BPE_BYTES (2 * (SYN_FIRST_TOKEN + 256))
+
+typedef struct syn__bpe_pair {
+  syn__merge ids;
+  int words; /* the last of its links + 1; 0: none */
+  uint64_t count, queued; /* queued: its count when it was pushed, which orders it in the heap */
+} syn__bpe_pair;
+typedef struct syn__bpe_link {
+  int word, next; /* next: the link before it + 1; 0: none */
+} syn__bpe_link;
+typedef struct syn__bpe {
+  syn_tokenizer *t;
+  syn__counter counter;                  /* of the words */
+  syn__array ids;                        /* int, those of all words, a 0 before and behind each */
+  syn__array begins;                     /* int, of each word: its first id */
+  syn__array pairs, links;               /* syn__bpe_pair, syn__bpe_link */
+  syn__map map;                          /* pair key -> pair + 1 */
+  syn__heap heap;                        /* of pairs */
+  int first_new;                         /* pairs from here on are new in this step */
+} syn__bpe;
+
+static void syn__bpe_free(syn__bpe *b) {
+  syn__counter_free(&b->counter);
+  syn__free(b->t->c, b->ids.items);
+  syn__free(b->t->c, b->begins.items);
+  syn__free(b->t->c, b->pairs.items);
+  syn__free(b->t->c, b->links.items);
+  syn__map_free(b->t->c, &b->map);
+  syn__free(b->t->c, b->heap.keys.items);
+}
+
+static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
+  return (syn__bpe_pair *)b->pairs.items + i;
+}
+
+/* Order of pairs in the heap: the larger count first; of equal counts, which are frequent, left
+   text, then right text, then ids. Without a rule two machines would learn two vocabularies. */
+static int syn__bpe_order(const void *owner, int i, int j) {
+  const syn__bpe *b = (const syn__bpe *)owner;
+  const syn__bpe_pair *p = syn__bpe_pair_at(b, i), *q = syn__bpe_pair_at(b, j);
+  syn__merge x = p->ids, y = q->ids;
+  int order = p->queued != q->queued ? (p->queued > q->queued ? -1 : 1) : 0;
+  if (!order)
+    order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
+  if (!order)
+    order = syn__text_compare(syn__token_text(b->t, x.right), syn__token_text(b->t, y.right));
+  if (!order) order = x.left != y.left ? x.left - y.left : x.right - y.right;
+  return order;
+}
+
+/* The tokens of all bytes. Those of ASCII are characters like others. */
+static syn_status syn__bpe_bytes(syn_tokenizer *t) {
+  syn_status status = SYN_OK;
+  int i;
+  for (i = 0; i < 256 && !status; i++) {
+    const char byte = (char)i;
+    status = syn__bpe_add(t, syn__text_of(&byte, 1));
+  }
+  return status;
+}
+
+/* Adds the characters, counted in `all`, or the bytes with the most frequent ones. */
+static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all) {
+  size_t n = all->texts.ends.count, most = (size_t)(t->size - SYN_FIRST_TOKEN), i;
+  int spells = t->size >= SYN__BPE_BYTES && n + SYN_FIRST_TOKEN > (size_t)t->size / 2;
+  int *sorted;
+  if (!spells && n > most)
+    return syn__fail(t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
+                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in "
+                     "bytes", t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN,
+                     SYN__BPE_BYTES);
+  if (!spells) return syn__add_counted(t, all, syn__order_text);
+  if (syn__bpe_bytes(t)) return t->c->status;
+  for (i = 0; i < n; i++)
+    if (syn__texts_at(&all->texts, i).size == 1) *syn__counter_count(all, (int)i) = 0;
+  sorted = syn__sorted(t->c, all, n, syn__order_count);
+  if (!sorted) return SYN_E_MEMORY;
+  for (i = (size_t)(t->size - SYN__BPE_BYTES) / 2; i < n; i++)
+    *syn__counter_count(all, sorted[i]) = 0; /* the rare ones are spelled */
+  syn__free(t->c, sorted);
+  return syn__add_counted(t, all, syn__order_text);
+}
+
+/* Counts the characters of the words, the space in any case: every word begins with white space. */
+static syn_status syn__bpe_alphabet(syn__bpe *b) {
+  const syn__texts *words = &b->counter.texts;
+  syn__counter all = syn__counter_of(b->t->c, 1);
+  size_t i;
+  syn__reader space = syn__reader_of(syn__text_of(" ", 1));
+  syn_status status = syn__count_words(&all, space, 1, 1);
+  for (i = 0; i < words->ends.count && !status; i++)
+    status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i)), 1,
+                              *syn__counter_count(&b->counter, (int)i));
+  if (!status) status = syn__bpe_characters(b->t, &all);
+  syn__counter_free(&all);
+  return status;
+}
+
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). SYN_UNKNOWN and
+   the 0 at an end of the word are in no pair. A new pair is made; the word is linked to a pair that
+   is new in this step, once: words are read one after the other. */
+static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
+  uint64_t key = syn__pair_key(left, right);
+  syn__bpe_pair *p, added = {{left, right}, 0, 0, 0};
+  syn__bpe_link link;
+  int found;
+  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
+  found = syn__map_find(&b->map, key, NULL, NULL);
+  if (!found) {
+    if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
+    found = (int)b->pairs.count;
+    if (syn__map_add(b->t->c, &b->map, key, NULL)) return SYN_E_MEMORY;
+  }
+  p = syn__bpe_pair_at(b, found - 1);
+  p->count += times;
+  if (found <= b->first_new) return SYN_OK; /* its words were linked before */
+  if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
+  link.word = word, link.next = p->words;
+  if (syn__append(b->t->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
+  p->words = (int)b->links.count;
+  return SYN_OK;
+}
+
+/* Pushes a pair that occurs twice: the merge of a pair that occurs once would only store a part of
+   the training text. */
+static syn_status syn__bpe_push(syn__bpe *b, int pair) {
+  syn__bpe_pair *p = syn__bpe_pair_at(b, pair);
+  p->queued = p->count;
+  return p->count >= 2 ? syn__heap_push(b->t->c, &b->heap, (uint64_t)pair) : SYN_OK;
+}
+
+/* Replaces the pair by `id` in one word, from left to right. The word gets shorter in its place.
+   When x left right y becomes x id y, three pairs go and two come. In a a a the pair a a is there
+   twice: the first place subtracts both, as left right and as right y. */
+static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
+  int *s = (int *)b->ids.items + ((const int *)b->begins.items)[word];
+  uint64_t times = *syn__counter_count(&b->counter, word);
+  int i, n = 0;
+  for (i = 0; s[i]; i++) {
+    int x = s[n - 1], y; /* s[-1] is 0 */
+    if (s[i] != pair.left || s[i + 1] != pair.right) {
+      s[n++] = s[i];
+      continue;
+    }
+    y = s[i + 2];
+    if (syn__bpe_count(b, word, pair.left, pair.right, 0 - times) ||
+        syn__bpe_count(b, word, x, pair.left, 0 - times) ||
+        syn__bpe_count(b, word, x, id, times) ||
+        syn__bpe_count(b, word, pair.right, y, 0 - times) ||
+        syn__bpe_count(b, word, id, y, times))
+      return SYN_E_MEMORY;
+    s[n++] = id; /* takes the place of two ids */
+    i++;
+  }
+  s[n] = 0;
+  return SYN_OK;
+}
+
+/* The distinct words as ids, and the counts of their pairs. What is spelled in bytes is in no pair,
+   as if it were unknown. */
+static syn_status syn__bpe_words(syn__bpe *b) {
+  int i, begin, left, id = 0;
+  uint32_t ch;
+  if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
+  for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
+    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i));
+    begin = (int)b->ids.count;
+    if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
+    do {
+      left = id; /* 0 before the first */
+      id = 0; /* behind the last, too */
+      if (syn__reader_more(&r)) {
+        ch = syn__reader_next(&r);
+        id = ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
+      }
+      if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
+          syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
+        return SYN_E_MEMORY;
+    } while (id);
+  }
+  return SYN_OK;
+}
+
+/* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
+   array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
+static syn_status syn__bpe_merge(syn__bpe *b) {
+  syn_context *c = b->t->c;
+  uint64_t first;
+  int id, next;
+  while ((id = syn_tokenizer_size(b->t)) < b->t->size) {
+    syn__bpe_pair p;
+    for (; b->first_new < (int)b->pairs.count; b->first_new++)
+      if (syn__bpe_push(b, b->first_new)) return SYN_E_MEMORY;
+    if (!syn__heap_pop(&b->heap, &first)) break;
+    p = *syn__bpe_pair_at(b, (int)first);
+    if (p.count != p.queued) { /* it fell since it was pushed */
+      if (syn__bpe_push(b, (int)first)) return SYN_E_MEMORY;
+      continue;
+    }
+    if (syn__merge_add(b->t, p.ids.left, p.ids.right)) return c->status; /* its id is `id` */
+    for (next = p.words; next;) {
+      syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
+      if (syn__bpe_merge_word(b, link.word, p.ids, id)) return SYN_E_MEMORY;
+      next = link.next;
+    }
+  }
+  return SYN_OK;
+}
+
+static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
+  syn__bpe b;
+  syn_status status;
+  memset(&b, 0, sizeof b);
+  b.t = t;
+  b.counter.texts.c = t->c;
+  b.heap.owner = &b;
+  b.heap.order = syn__bpe_order;
+  status = syn__count_lines(&b.counter, t, texts, count); /* distinct words */
+  if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
+  if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
+  if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
+  syn__bpe_free(&b);
+  return status;
+}
+#endif
+static const syn__tokenizer_kind syn__tokenizer_bpe = {
+    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__bpe_add,
+    SYN__BACK(syn__bpe_learn), syn__bpe_encode};
+
+/* ==============================================================================================
+   >>tokenizer line   a token for each whole line
+   ============================================================================================== */
+
+/* The functions of the tokenizer for words, without splitting. */
+static const syn__tokenizer_kind syn__tokenizer_line = {
+    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add,
+    SYN__BACK(syn__words_learn), syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizers   the one list of tokenizers; the public functions
+   ============================================================================================== */
+
+/* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
+   the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
+   line of the comment of syn_tokenizer_learn in >>api. Outside: SPECS in tests/test_text.c, the
+   option --tokenizer in tools/syn.c. */
+static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
+    &syn__tokenizer_byte, /* 0 in a saved file */
+    &syn__tokenizer_char, /* 1 */
+    &syn__tokenizer_space, /* 2 */
+    &syn__tokenizer_bpe, /* 3 */
+    &syn__tokenizer_line, /* 4 */
+};
+
+/* 1: a tokenizer of this kind may have this SIZE. */
+static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) {
+  return kind->sized ? size > SYN_FIRST_TOKEN && size <= SYN__MAX_VOCAB : size == 0;
+}
+
+/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
+   have equal types. */
+static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
+                                         uint32_t size) {
+  syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
+  if (!t) return NULL;
+  t->c = t->vocab.c = c;
+  t->kind = kind;
+  t->flags = flags;
+  t->size = (int)size;
+  syn__snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
+  return t;
+}
+
+/* t with its sentinels behind the other tokens, or null and freed when `status` or a step is an
+   error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
+   flag tells all. */
+static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
+  char text[16];
+  int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
+  t->n_learned = t->vocab.ends.count; /* the sentinels come behind */
+  if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
+    status = syn__token_refuse(t, "among 2^24 with its sentinels");
+  for (i = 0; i < n && !status; i++) {
+    syn__snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
+    if (syn__texts_write(&t->vocab, syn__text_of(text, strlen(text))) ||
+        syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t)))
+      status = SYN_E_MEMORY;
+  }
+  if (!status) return t;
+  syn_tokenizer_free(t);
+  return NULL;
+}
+
+void syn_tokenizer_free(syn_tokenizer *t) {
+  if (!t) return;
+  syn__texts_free(&t->vocab);
+  syn__free(t->c, t->merges.items);
+  syn__free(t->c, t);
+}
+
+int syn_tokenizer_size(const syn_tokenizer *t) {
+  return t ? SYN_FIRST_TOKEN + (int)t->vocab.ends.count : 0;
+}
+int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
+int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
+  int begin = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
+  if (first) *first = begin;
+  return syn_tokenizer_size(t) - begin;
+}
+const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
+
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
+  syn__ids out = {ids, ids ? capacity : 0, 0};
+  if (!t) return 0;
+  t->kind->encode(t, syn__reader_given(t, text), &out);
+  return out.count;
+}
+
+syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
+  const char *unknown = t ? t->kind->unknown : "";
+  syn_text text = syn__text_of(unknown, strlen(unknown));
+  if (!t) return text;
+  if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
+  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__token_text(t, id);
+  if (first && t->kind->split && text.size && text.at[0] == ' ') text.at++, text.size--;
+  return text;
+}
+
+/* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
+   after it leaves a hole in the text. */
+size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
+                            size_t capacity) {
+  size_t size = 0, kept = 0;
+  int i, first = 1;
+  if (!out) capacity = 0;
+  for (i = 0; ids && i < count && ids[i] != SYN_END; i++) {
+    syn_text text = syn_tokenizer_piece(t, ids[i], first);
+    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue; /* the next is still the first */
+    first = 0;
+    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
+      if (text.size) memcpy(out + kept, text.at, text.size);
+      kept += text.size;
+    }
+    size += text.size;
+  }
+  if (capacity > 0) out[kept] = 0;
+  return size;
+}
+
+size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity) {
+  syn__reader r = syn__reader_of(syn__text_of(text.at, text.at ? text.size : 0));
+  size_t size = 0, kept = 0, n;
+  char bytes[4];
+  r.scan.lower = !!(flags & SYN_LOWERCASE);
+  r.nfc = !!(flags & SYN_NFC);
+  if (!out) capacity = 0;
+  for (; syn__reader_more(&r); size += n) {
+    n = syn__utf8_encode(syn__reader_next(&r), bytes);
+    if (kept != size || n >= capacity - kept) continue; /* the final 0 fits, too */
+    memcpy(out + kept, bytes, n);
+    kept += n;
+  }
+  if (capacity > 0) out[kept] = 0;
+  return size;
+}
+
+uint32_t syn_text_next(syn_text text, size_t *at) {
+  return text.at && at && *at < text.size ? syn__utf8_decode(text, at) : 0;
+}
+
+size_t syn_text_invalid(syn_text text) {
+  size_t at = 0, count = 0;
+  while (text.at && at < text.size)
+    count += (syn__utf8_decode(text, &at) & SYN__INVALID_BYTE) != 0;
+  return count;
+}
+
+/* The saved form, all numbers u32, little-endian:
+      0  "syntok1" and its final 0
+      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
+     28  the bytes of each token [P]
+         left, right of each merge [M,2]: merge m is token 4 + P - M + m
+         the texts of all tokens, one after the other
+   byte stores no tokens. The texts of merges are stored, though they follow from the pairs: so a
+   reader needs no more memory than the file has, and other programs see the vocabulary. */
+#define SYN__TOKENIZER_MAGIC "syntok1"
+#define SYN__TOKENIZER_HEADER 28
+static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
+
+/* An empty tokenizer from the header of a saved one; null (recorded) when `size` bytes cannot hold
+   one. Below the limit on tokens, 4 * tokens + 8 * merges fits in 32 bits. */
+static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned char *in,
+                                                 size_t size) {
+  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, tokens, merges */
+  const syn__tokenizer_kind *kind = NULL;
+  int i, fits = 0;
+  if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
+    for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
+  if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
+    kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
+    fits = !(field[1] & ~(uint32_t)SYN__TOKENIZER_FLAGS) &&
+           syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
+           field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
+           (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0) &&
+           (kind->add || field[3] == 0);
+  }
+  if (fits) return syn__tokenizer_new(c, kind, (int)field[1], field[2]);
+  syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not begin one (kind %lu, "
+            "flags %lu, size %lu, %lu tokens, %lu merges)", (unsigned long)size,
+            (unsigned long)field[0], (unsigned long)field[1], (unsigned long)field[2],
+            (unsigned long)field[3], (unsigned long)field[4]);
+  return NULL;
+}
+
+/* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
+   as soon as it is made: merges that double in length are stopped at the first. */
+static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char *in, size_t size) {
+  size_t n_tokens = syn__get32(in + 20), n_merges = syn__get32(in + 24), i;
+  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
+  size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
+  syn_status status = SYN_OK;
+  /* checked again: what lies in a mapped file may change */
+  if (n_tokens > SYN__MAX_VOCAB || n_merges > n_tokens || at > size)
+    return syn__token_refuse(t, "inside the bytes given");
+  for (i = 0; i < n_tokens && !status; i++) {
+    syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
+    if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
+    at += token.size;
+    if (i < n_tokens - n_merges) { /* a token of the kind; merges follow */
+      status = t->kind->add(t, token);
+      continue;
+    }
+    status = syn__merge_add(t, (int)syn__get32(merge), (int)syn__get32(merge + 4));
+    merge += 8;
+    if (!status && syn__text_compare(syn__texts_at(&t->vocab, i), token) != 0)
+      status = syn__token_refuse(t, "preceded by the tokens it is made of");
+  }
+  if (!status && at != size)
+    status = syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: %lu bytes given, %lu wanted", t->type,
+                       (unsigned long)size, (unsigned long)at);
+  return status;
+}
+
+syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
+  const unsigned char *in = (const unsigned char *)bytes;
+  syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
+  syn_status status = SYN_OK;
+  if (!t) return NULL;
+  if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
+  if (!status) status = syn__tokenizer_load_body(t, in, size);
+  return syn__tokenizer_finish(t, status);
+}
+
+/* ==============================================================================================
+   >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
+   ============================================================================================== */
+
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
+typedef struct syn__dtype_info {
+  const char *name;
+  size_t bits; /* of one element, 4 and 6 bits included */
+  size_t unit; /* bytes of the number that is swapped on a big-endian machine */
+} syn__dtype_info;
+
+static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
+#define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
+  static const syn__dtype_info rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
+#undef SYN__DTYPE
+  return &rows[(unsigned)dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
+}
+
+const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
+
+/* Bytes that shape and dtype require; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
+   when rank, dtype or a dimension is invalid: SIZE_MAX is how the reader marks a number that is too
+   large. Eight elements at a time, so that no count of bits overflows. */
+static size_t syn__entry_bytes(const syn_entry *e) {
+  size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
+  int i;
+  if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
+  for (i = 0; i < e->rank; i++) {
+    if (e->shape[i] == SIZE_MAX) return SIZE_MAX;
+    n = syn__mul_size(n, e->shape[i]);
+  }
+  rest = n % 8 * bits; /* bits of the last elements; 8 of them fill `bits` bytes */
+  if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
+  return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
+}
+
+/* Files are little-endian, entries have the byte order of the machine. Tested at run time, so that
+   every machine compiles the same text; a compiler folds it to a constant. */
+static int syn__big_endian(void) {
+  const uint16_t one = 1;
+  unsigned char first;
+  memcpy(&first, &one, 1);
+  return first == 0;
+}
+
+/* Swaps the bytes of every number of `unit` bytes, in place. */
+static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
+  size_t i, k;
+  for (i = 0; i + unit <= bytes; i += unit)
+    for (k = 0; k < unit / 2; k++) {
+      unsigned char byte = at[i + k];
+      at[i + k] = at[i + unit - 1 - k];
+      at[i + unit - 1 - k] = byte;
+    }
+}
+
+/* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. */
+static uint32_t syn__from_f16(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
+  float subnormal = (float)m / 16777216.0f; /* e = 0: m 2^-24, which a float can normalize */
+  if (e == 31) return sign | 0x7F800000u | m << 13; /* infinite, or not a number */
+  if (e > 0) return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
+  memcpy(&m, &subnormal, 4);
+  return sign | m;
+}
+
+/* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
+}
+
+/* The bits of element i as a float, exact: BF16 is the upper half of a float, F16 is rebuilt from
+   its bits. memcpy, because data may be unaligned. */
+static uint32_t syn__entry_float_bits(const syn_entry *e, size_t i) {
+  size_t width = syn__float_width(e->dtype);
+  const unsigned char *at = (const unsigned char *)e->data + i * width;
+  uint32_t bits;
+  uint16_t half;
+  memcpy(&half, at, 2);
+  bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+  if (width == 4) memcpy(&bits, at, 4);
+  return bits;
+}
+
+/* Refuses an entry that cannot be converted to `count` floats. The caller may have made it: only
+   its bytes are trusted. */
+static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t count) {
+  size_t width = e ? syn__float_width(e->dtype) : 0;
+  char shown[SYN__SHORT];
+  if (!syn__given(c, e, "entry")) return SYN_E_VALUE;
+  if (width && e->bytes == syn__mul_size(count, width) && (e->data || !count)) return SYN_OK;
+  syn__shorten(shown, e->name ? e->name : "");
+  if (!width)
+    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", shown,
+                     syn_dtype_name(e->dtype));
+  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", shown,
+                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
+}
+
+/* Copies bits, because a float in an x87 register loses its signalling NaN. */
+syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
+  syn_status status = syn__floats_check(c, e, count);
+  size_t i;
+  if (!status && out && out != e->data && syn__lies_in(e->data, out, count * sizeof *out))
+    return syn__fail(c, SYN_E_VALUE, "tensor \"%.100s\": its data lie in the array of %lu floats "
+                     "that it is to be copied to", e->name, (unsigned long)count);
+  for (i = out ? count : 0; i-- > 0;) { /* from the last: `out` may be where the data are */
+    uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
+    memcpy(out + i, &bits, 4);
+  }
+  return status;
+}
+
+/* ==============================================================================================
+   >>json   a strict parser for the header of a safetensors file
+   ============================================================================================== */
+
+/* The first error ends parsing: `at` becomes `end`, every later function does nothing and every
+   loop stops, so only the last function checks `ok`. Decoded strings are written to `text`; a
+   string that nobody keeps is released by setting `text` back. */
+typedef struct syn__json {
+  syn_context *c;
+  const char *where;                     /* the path, or "memory" */
+  const char *tensor;                    /* the one that is parsed, or null */
+  const unsigned char *start, *at, *end; /* of the JSON text */
+  char *text;       /* where the next character is decoded to; as large as the JSON text */
+  int ok;           /* 0: an error was recorded */
+  syn_file *file;   /* gets the tensors and metadata */
+  size_t data_size; /* bytes of the data, which begin at `end` */
+} syn__json;
+
+/* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
+   byte at which parsing stopped, which may be just behind what is wrong. */
+static void syn__json_fail(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__json_fail(syn__json *j, const char *format, ...) {
+  char text[160], shown[SYN__SHORT];
+  unsigned long byte = (unsigned long)(j->at - j->start);
+  va_list args;
+  if (!j->ok) return;
+  j->ok = 0;
+  j->at = j->end; /* all loops stop */
+  if (!SYN__MESSAGES) {
+    syn__fail(j->c, SYN_E_FORMAT, "%s", j->where);
+    return;
+  }
+  va_start(args, format);
+  syn__vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  syn__shorten(shown, j->tensor ? j->tensor : "");
+  syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
+            j->tensor ? "tensor \"" : "", shown, j->tensor ? "\": " : "", text, byte);
+}
+
+/* Skips white space; the next byte, or -1 at the end. */
+static int syn__json_peek(syn__json *j) {
+  for (; j->at < j->end; j->at++)
+    if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
+  return -1;
+}
+
+static void syn__json_expected(syn__json *j, const char *what) {
+  int found = syn__json_peek(j);
+  if (found < 0) syn__json_fail(j, "expected %s, found the end", what);
+  else if (found > 32 && found < 127) syn__json_fail(j, "expected %s, found '%c'", what, found);
+  else syn__json_fail(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
+}
+
+/* Skips `byte` if it is the next one behind white space. */
+static int syn__json_accept(syn__json *j, int byte) {
+  if (syn__json_peek(j) != byte) return 0;
+  j->at++;
+  return 1;
+}
+
+/* Goes to the next element of an array, "[]", or an object, "{}"; *n counts the elements and is 0
+   before the first. Returns 0 at the end and after an error, so every list is parsed by
+     while (syn__json_more(j, "[]", &n)) element;
+   A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
+static int syn__json_more(syn__json *j, const char *brackets, size_t *n) {
+  int object = *brackets == '{';
+  if (*n == 0 && !syn__json_accept(j, *brackets)) syn__json_expected(j, object ? "'{'" : "'['");
+  if (!j->ok || syn__json_accept(j, brackets[1])) return 0;
+  if (*n > 0 && !syn__json_accept(j, ','))
+    syn__json_expected(j, object ? "',' or '}'" : "',' or ']'");
+  ++*n;
+  return j->ok;
+}
+
+/* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when there is none. */
+static uint32_t syn__json_hex(syn__json *j) {
+  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+  uint32_t code = 0;
+  int i;
+  if (j->end - j->at < 6 || j->at[0] != '\\' || j->at[1] != 'u') return UINT32_MAX;
+  for (i = 2; i < 6; i++) {
+    const char *digit = j->at[i] ? strchr(digits, j->at[i]) : NULL;
+    if (!digit) return UINT32_MAX;
+    code = code << 4 | (uint32_t)((digit - digits) & 15);
+  }
+  j->at += 6;
+  return code;
+}
+
+/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). A zero
+   is refused: it would end a C string early. */
+static void syn__json_unicode(syn__json *j) {
+  uint32_t code = syn__json_hex(j), low;
+  if (code == UINT32_MAX) syn__json_fail(j, "\\u without four hexadecimal digits");
+  else if (code == 0) syn__json_fail(j, "\\u0000 in a string");
+  else if (code >= 0xD800 && code < 0xE000) {
+    low = syn__json_hex(j);
+    if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000)
+      syn__json_fail(j, "half a surrogate pair: \\u%04X", (unsigned)code);
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  }
+  if (j->ok) j->text += syn__utf8_encode(code, j->text);
+}
+
+/* Decodes one escape of a string, or copies one byte. `letter` is 0 at the end of the text; strchr
+   would find the 0 that ends the list. */
+static void syn__json_character(syn__json *j) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
+  const char *found = letter ? strchr(from, (int)letter) : NULL;
+  if (*j->at < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)*j->at);
+  else if (*j->at != '\\') *j->text++ = (char)*j->at++;
+  else if (letter == 'u') syn__json_unicode(j);
+  else if (!found) syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
+  else {
+    *j->text++ = to[found - from];
+    j->at += 2;
+  }
+}
+
+/* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
+   there, one 0 here; and no escape is shorter than its character. So all strings fit. UTF-8 is
+   checked at the end: no escape can complete a character that was cut off. */
+static const char *syn__json_string(syn__json *j) {
+  const char *start = j->text, *invalid;
+  if (!syn__json_accept(j, '"')) syn__json_expected(j, "a string");
+  while (j->at < j->end && *j->at != '"') syn__json_character(j);
+  if (!j->ok) return "";
+  *j->text++ = 0;
+  invalid = syn__utf8_invalid(start);
+  if (*invalid)
+    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)(unsigned char)*invalid);
+  else if (!syn__json_accept(j, '"')) syn__json_fail(j, "a string without its end");
+  return j->ok ? start : "";
+}
+
+/* The key of a field, with its colon. */
+static const char *syn__json_key(syn__json *j) {
+  const char *key = syn__json_string(j);
+  if (!syn__json_accept(j, ':')) syn__json_expected(j, "':'");
+  return key;
+}
+
+/* One digit or more, as a number; SIZE_MAX when it does not fit. */
+static size_t syn__json_digits(syn__json *j, const char *wanted) {
+  const unsigned char *start = j->at;
+  size_t n = 0;
+  for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++)
+    n = syn__add_size(syn__mul_size(n, 10), (size_t)(*j->at - '0'));
+  if (j->at == start) syn__json_expected(j, wanted);
+  return n;
+}
+
+/* A size: digits alone. 4.0 and 4e0 are JSON numbers but no sizes; the caller fails at their '.' or
+   'e'. */
+static size_t syn__json_size(syn__json *j) {
+  int first = syn__json_peek(j);
+  const unsigned char *start = j->at;
+  size_t n = syn__json_digits(j, "a whole number from 0");
+  if (first == '0' && j->at - start > 1) syn__json_fail(j, "a number that begins with 0");
+  if (n == SIZE_MAX) syn__json_fail(j, "a number above the largest size");
+  return n;
+}
+
+/* An array of sizes, of which the first `most` are kept; returns how many it has. */
+static size_t syn__json_sizes(syn__json *j, size_t *sizes, size_t most) {
+  size_t n = 0, size;
+  while (syn__json_more(j, "[]", &n)) {
+    size = syn__json_size(j);
+    if (n <= most) sizes[n - 1] = size;
+  }
+  return n;
+}
+
+/* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
+static void syn__json_skip_number(syn__json *j) {
+  if (*j->at == '-') j->at++;
+  if (j->at < j->end && *j->at == '0') j->at++;
+  else syn__json_digits(j, "a digit");
+  if (j->at < j->end && *j->at == '.') j->at++, syn__json_digits(j, "a digit");
+  if (j->at < j->end && (*j->at | 32) == 'e') {
+    j->at++;
+    if (j->at < j->end && (*j->at == '+' || *j->at == '-')) j->at++;
+    syn__json_digits(j, "a digit");
+  }
+}
+
+/* Checks a value of any kind and ignores it. `depth` bounds the recursion. A word that is longer
+   than true, false or null fails at its next letter, which is no comma. */
+static void syn__json_skip(syn__json *j, int depth) {
+  int first = syn__json_peek(j);
+  const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
+  char *text = j->text;
+  size_t n = 0;
+  if (depth > SYN_MAX_DEPTH)
+    syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
+  else if (first == '"') syn__json_string(j); /* checked, then released */
+  else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
+  else if (first == '{' || first == '[') {
+    while (syn__json_more(j, first == '{' ? "{}" : "[]", &n)) {
+      if (first == '{') syn__json_key(j);
+      syn__json_skip(j, depth + 1);
+    }
+  } else if ((size_t)(j->end - j->at) < strlen(word) || memcmp(j->at, word, strlen(word))) {
+    syn__json_expected(j, "a value");
+  } else {
+    j->at += strlen(word);
+  }
+  j->text = text;
+}
+
+/* ==============================================================================================
+   >>safetensors reader   a file or a block of memory becomes a checked list of tensors
+   ============================================================================================== */
+
+#ifndef SYN_NO_STDIO
+#include <errno.h>
+#include <time.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
+ssize_t readlink(const char *path, char *out, size_t size);
+int fchmod(int file, mode_t mode);
+int fchown(int file, uid_t user, gid_t group);
+#endif
+#elif defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#include <sys/stat.h>
+#include <wchar.h>
+#endif
+#endif
+
+/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
+     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+   where offsets count from the first byte of the data. The rules that the reader checks (and the
+   writer, too), from huggingface/safetensors on GitHub unless "ours" is said:
+     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
+       space around it; keys come in any order, unknown fields of a tensor are skipped;
+     - metadata is an object of strings;
+     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
+     - the tensors fill the data: no overlap, no hole, no byte behind the last;
+     - ours: names and keys are unique, UTF-8 and without \u0000;
+     - ours: a shape has at most SYN_FILE_RANK numbers.
+
+   Memory is bounded by the size of the file: one block for the file (none for a view), one of the
+   header's length for all texts, lists of entries and pairs. Time is n log n in the number of
+   tensors, whatever their names are. */
+
+#define SYN__HEADER_MAX 100000000u
+
+/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with a
+   pointer to their name, so a pointer to the struct is one to that pointer. */
+typedef struct syn__index {
+  const void *items;
+  size_t n, size; /* items, bytes of one */
+  int *sorted;
+} syn__index;
+
+/* Entries stand in the order of the header. Their data point into `start`, names into `text`. */
+struct syn_file {
+  syn_context *c;
+  void *block;                /* the bytes of the file when they are ours, else null */
+  const unsigned char *start; /* first byte of the file, in `block` or the caller's memory */
+  char *text;                 /* names, keys and values of the header, decoded, each ends in 0 */
+  syn__array entries, pairs;  /* syn_entry, syn_pair */
+  syn__index names, keys;     /* of entries, of pairs */
+};
+
+/* The name of item i. */
+static const char *syn__item_name(const syn__index *x, int i) {
+  const void *item = (const char *)x->items + (size_t)i * x->size;
+  return *(const char *const *)item;
+}
+
+/* The order of items by the bytes of their names; strcoll would depend on the locale. */
+static int syn__order_name(const void *owner, int a, int b) {
+  const syn__index *x = (const syn__index *)owner;
+  return strcmp(syn__item_name(x, a), syn__item_name(x, b));
+}
+
+/* Sorts the items, refuses a name that occurs twice: sorted, equal names are neighbours. The caller
+   frees x->sorted. */
+static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status status,
+                                  const char *where, const char *what) {
+  char shown[SYN__SHORT];
+  size_t i;
+  x->sorted = syn__sorted(c, x, x->n, syn__order_name);
+  if (!x->sorted) return SYN_E_MEMORY; /* recorded */
+  for (i = 1; i < x->n; i++)
+    if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
+      return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
+                       syn__shorten(shown, syn__item_name(x, x->sorted[i])));
+  return SYN_OK;
+}
+
+/* The item of this name by bisection; null: there is none, or `name` is null. */
+static const void *syn__index_find(const syn__index *x, const char *name) {
+  size_t low = 0, high = x->n;
+  while (name && low < high) { /* if it is there, then at low .. high-1 of the sorted ones */
+    size_t mid = low + (high - low) / 2;
+    int order = strcmp(name, syn__item_name(x, x->sorted[mid]));
+    if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
+    if (order < 0) high = mid;
+    else low = mid + 1;
+  }
+  return NULL;
+}
+
+/* [begin, end], counted from the first byte of the data, becomes a pointer and a size. Addresses
+   are computed as integers, since only the header may be in memory (syn_model_load_packed). */
+static void syn__header_offsets(syn__json *j, syn_entry *e) {
+  size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
+  if (n != 2) {
+    syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
+  } else if (range[0] > range[1] || range[1] > j->data_size) {
+    syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
+                   (unsigned long)range[1], (unsigned long)j->data_size);
+  } else {
+    e->data = (const void *)((uintptr_t)j->end + range[0]);
+    e->bytes = range[1] - range[0];
+  }
+}
+
+/* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
+   unknown dtype is an error: without its width the offsets cannot be checked. */
+static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
+  static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+  char *text = j->text, shown[SYN__SHORT];
+  const char *key = syn__json_key(j), *name;
+  unsigned i = 0, type = 0; /* of the key in `fields`, of the dtype */
+  while (i < 3 && strcmp(key, fields[i]) != 0) i++;
+  if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
+  *seen |= 1u << i;
+  if (i == 0) {
+    name = syn__json_string(j);
+    while (type < SYN_DTYPE_COUNT && strcmp(name, syn_dtype_name((syn_dtype)type))) type++;
+    if (type == SYN_DTYPE_COUNT)
+      syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
+    e->dtype = (syn_dtype)type;
+  } else if (i == 1) {
+    size_t n = syn__json_sizes(j, e->shape, SYN_FILE_RANK);
+    if (n <= SYN_FILE_RANK) e->rank = (int)n;
+    else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
+  } else if (i == 2) syn__header_offsets(j, e);
+  else syn__json_skip(j, 1);
+  j->text = text; /* neither the key nor the name of a dtype is kept */
+}
+
+/* The object of one tensor becomes an entry of the file. Fields come in any order, so what needs
+   all three is checked at the end. */
+static void syn__header_tensor(syn__json *j, const char *name) {
+  syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
+  unsigned seen = 0;
+  size_t n = 0, bytes;
+  j->tensor = name; /* for messages */
+  while (syn__json_more(j, "{}", &n)) syn__header_field(j, &e, &seen);
+  if ((seen & 7) != 7)
+    syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
+  bytes = syn__entry_bytes(&e);
+  if (bytes == SIZE_MAX) syn__json_fail(j, "a shape without a whole number of bytes that fits");
+  if (bytes != e.bytes)
+    syn__json_fail(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
+                   (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
+  j->tensor = NULL;
+  if (j->ok && syn__append(j->c, &j->file->entries, &e, 1, sizeof e)) j->ok = 0;
+}
+
+/* {key: value, ...}, both strings, become pairs of the file. */
+static void syn__header_metadata(syn__json *j) {
+  syn_pair pair;
+  size_t n = 0;
+  while (syn__json_more(j, "{}", &n)) {
+    pair.key = syn__json_key(j);
+    pair.value = syn__json_string(j);
+    if (j->ok && syn__append(j->c, &j->file->pairs, &pair, 1, sizeof pair)) j->ok = 0;
+  }
+}
+
+/* The order of entries by offset; an empty one comes before the one that begins where it does. */
+static int syn__order_offset(const void *owner, int a, int b) {
+  const syn_entry *entries = (const syn_entry *)((const syn_file *)owner)->entries.items;
+  const syn_entry *x = entries + a, *y = entries + b;
+  uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
+  if (p != q) return p < q ? -1 : 1;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* 1: the tensors, by offset, fill the data from the first byte to the last. */
+static int syn__header_covers(const syn__json *j) {
+  const syn_file *f = j->file;
+  int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
+  size_t i, end = 0; /* of the tensors so far, in bytes of the data */
+  syn_status status = SYN_OK;
+  char shown[SYN__SHORT];
+  if (!sorted) return 0; /* recorded */
+  for (i = 0; i < f->entries.count && !status; i++) {
+    const syn_entry *e = (const syn_entry *)f->entries.items + sorted[i];
+    size_t begin = (size_t)((uintptr_t)e->data - (uintptr_t)j->end);
+    if (begin != end)
+      status = syn__fail(f->c, SYN_E_FORMAT,
+                         "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
+                         "one before it ends: %s", j->where, syn__shorten(shown, e->name),
+                         (unsigned long)begin, (unsigned long)end,
+                         begin < end ? "overlap" : "hole");
+    end += e->bytes;
+  }
+  syn__free(f->c, sorted);
+  if (!status && end != j->data_size)
+    status = syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                       j->where, (unsigned long)j->data_size, (unsigned long)end);
+  return !status;
+}
+
+/* 1: the header of `length` bytes is valid; the file has its tensors and metadata. Behind the
+   object only white space may stand: writers pad with it. */
+static int syn__header_parse(syn_file *f, const char *where, size_t length, size_t data_size) {
+  const unsigned char *json = f->start + 8;
+  syn__json parser = {f->c, where, NULL, json, json, json + length, f->text, 1, f, data_size};
+  syn__json *j = &parser;
+  size_t n = 0;
+  int metadata = 0;
+  while (syn__json_more(j, "{}", &n)) {
+    const char *name = syn__json_key(j);
+    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(j, name);
+    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
+    else syn__header_metadata(j);
+  }
+  if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
+  return j->ok && syn__header_covers(j);
+}
+
+/* Checks the header length, before it is used for anything: 2 bytes to SYN__HEADER_MAX, all of it
+   inside the `size` bytes of the file. 0 (recorded): refused. */
+static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
+                                 size_t size) {
+  uint64_t n = size < 10 ? 0 : syn__get_bytes(bytes, 8);
+  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
+  if (size < 10)
+    syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
+              (unsigned long)size);
+  else
+    syn__fail(c, SYN_E_FORMAT,
+              "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
+              (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
+  return 0;
+}
+
+/* 1: all names of tensors differ, and all keys; both are sorted now. */
+static int syn__file_sort(syn_file *f, const char *where) {
+  syn__index names = {f->entries.items, f->entries.count, sizeof(syn_entry), NULL};
+  syn__index keys = {f->pairs.items, f->pairs.count, sizeof(syn_pair), NULL};
+  f->names = names; /* the file frees what is sorted, also after a failure */
+  f->keys = keys;
+  return !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
+         !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
+}
+
+/* The file of `size` bytes that begins with the header in `bytes`; null (recorded) when it is not
+   valid. In order: header length, JSON, offsets without overlap or hole, unique names. `block` is
+   the block they lie in, or null for the caller's memory; it is freed with the file. */
+static syn_file *syn__file_parse(syn_context *c, const char *where, void *block, const void *bytes,
+                                 size_t size) {
+  syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
+  size_t length;
+  if (!f) {
+    syn__free(c, block);
+    return NULL;
+  }
+  f->c = c;
+  f->block = block; /* from here on syn_file_free frees it */
+  f->start = (const unsigned char *)bytes;
+  length = syn__header_length(c, where, f->start, size);
+  if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
+  if (length && !f->text) syn__memory_for(c, "the header of %s", where);
+  if (!f->text || !syn__header_parse(f, where, length, size - 8 - length) ||
+      !syn__file_sort(f, where)) {
+    syn_file_free(f);
+    return NULL;
+  }
+  return f;
+}
+
+/* The same with all bytes in memory. On a big-endian machine the numbers in the block are swapped;
+   tensors do not overlap, so no byte is swapped twice. */
+static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
+                                size_t size) {
+  syn_file *f = syn__file_parse(c, where, block, bytes, size);
+  size_t i;
+  for (i = 0; f && syn__big_endian() && i < f->entries.count; i++) {
+    const syn_entry *e = (const syn_entry *)f->entries.items + i;
+    syn__swap((unsigned char *)block + ((const unsigned char *)e->data - f->start), e->bytes,
+              syn__dtype_at(e->dtype)->unit);
+  }
+  return f;
+}
+
+syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
+  void *block = NULL;
+  if (!bytes && size) {
+    syn__fail(c, SYN_E_VALUE, "syn_file_view: null for %lu bytes", (unsigned long)size);
+    return NULL;
+  }
+  if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
+    block = syn__alloc(c, size, 1);
+    if (!block) {
+      syn__memory_for(c, "a copy of the bytes, which a big-endian machine needs");
+      return NULL;
+    }
+    bytes = memcpy(block, bytes, size);
+  }
+  return syn__file_open(c, "memory", block, bytes, size);
+}
+
+void syn_file_free(syn_file *f) {
+  if (!f) return;
+  syn__free(f->c, f->keys.sorted);
+  syn__free(f->c, f->names.sorted);
+  syn__free(f->c, f->pairs.items);
+  syn__free(f->c, f->entries.items);
+  syn__free(f->c, f->text);
+  syn__free(f->c, f->block);
+  syn__free(f->c, f);
+}
+
+size_t syn_file_count(const syn_file *f) { return f ? f->entries.count : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->pairs.count : 0; }
+
+const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
+  return i < syn_file_count(f) ? (const syn_entry *)f->entries.items + i : NULL;
+}
+
+const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
+  return i < syn_file_pair_count(f) ? (const syn_pair *)f->pairs.items + i : NULL;
+}
+
+const syn_entry *syn_file_find(const syn_file *f, const char *name) {
+  return f ? (const syn_entry *)syn__index_find(&f->names, name) : NULL;
+}
+
+const char *syn_file_value(const syn_file *f, const char *key) {
+  const syn_pair *pair = f ? (const syn_pair *)syn__index_find(&f->keys, key) : NULL;
+  return pair ? pair->value : NULL;
+}
+
+/* A source that is read. Every byte is read once: another process may write a file meanwhile, and
+   what was checked must be what is used. */
+typedef struct syn__stream_in {
+  syn_context *c;
+  const char *where; /* for messages: the end of a path, or "source" */
+  const syn_source *source;
+  size_t at; /* bytes read so far */
+} syn__stream_in;
+
+/* The next `size` bytes. */
+static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
+  const char *reason = "it ends there";
+  size_t got;
+#ifndef SYN_NO_STDIO
+  errno = 0;
+#endif
+  got = s->source->read(s->source->user, to, size);
+  s->at += got;
+  if (got == size) return SYN_OK;
+#ifndef SYN_NO_STDIO
+  if (errno) reason = strerror(errno);
+#endif
+  return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", s->where,
+                   (unsigned long)s->at, (unsigned long)s->source->size, reason);
+}
+
+/* The whole file as a block, or its header alone; null (recorded): failed. Memory is allocated only
+   where the first 8 bytes can begin a safetensors file of that size. */
+static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
+  unsigned char head[8] = {0}, *block;
+  size_t size = s->source->size, length;
+  if (size >= sizeof head && syn__stream_read(s, head, sizeof head)) return NULL;
+  length = syn__header_length(s->c, s->where, head, size);
+  if (!length) return NULL;
+  if (!whole) size = sizeof head + length;
+  block = (unsigned char *)syn__alloc(s->c, size, 1);
+  if (!block) {
+    syn__memory_for(s->c, "the bytes of %s", s->where);
+    return NULL;
+  }
+  memcpy(block, head, sizeof head);
+  if (!syn__stream_read(s, block + sizeof head, size - sizeof head)) return block;
+  syn__free(s->c, block);
+  return NULL;
+}
+
+static syn_file *syn__file_read(syn_context *c, const char *where, const syn_source *source) {
+  syn__stream_in s = {c, where, source, 0};
+  void *block = syn__stream_block(&s, 1);
+  return block ? syn__file_open(c, where, block, block, source->size) : NULL;
+}
+syn_file *syn_file_load_from(syn_context *c, const syn_source *source) {
+  if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
+  return syn__file_read(c, "source", source);
+}
+
+#ifndef SYN_NO_STDIO
+
+/* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
+   a whole character. */
+static const char *syn__path_end(const char *path) {
+  size_t n = strlen(path);
+  if (n <= 150) return path;
+  for (path += n - 150; ((unsigned char)*path & 0xC0) == 0x80;) path++;
+  return path;
+}
+
+/* "path: cannot open: No such file or directory" */
+static syn_status syn__path_fail(syn_context *c, const char *path, const char *what, int error) {
+  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__path_end(path), what,
+                   error ? strerror(error) : "unknown reason");
+}
+
+/* Windows reads a path of char in the code page of the user: a path in UTF-8 becomes one of
+   UTF-16. Its functions are declared here, since windows.h defines names that programs use. */
+#ifdef _WIN32
+#define SYN__WIDE_PATH 1024
+#ifdef __cplusplus
+extern "C" {
+#endif
+__declspec(dllimport) int __stdcall MultiByteToWideChar(unsigned page, unsigned long flags,
+                                                        const char *text, int bytes, wchar_t *out,
+                                                        int capacity);
+__declspec(dllimport) int __stdcall MoveFileExW(const wchar_t *from, const wchar_t *to,
+                                                unsigned long flags);
+#ifdef __cplusplus
+}
+#endif
+
+/* wide [SYN__WIDE_PATH] = the path; 0, with errno set: not UTF-8, or too long. 65001 is UTF-8, 8:
+   fail on a byte that is not. */
+static int syn__wide_path(wchar_t *wide, const char *path) {
+  int ok = MultiByteToWideChar(65001, 8, path, -1, wide, SYN__WIDE_PATH) > 0;
+  if (!ok) errno = EINVAL;
+  return ok;
+}
+#endif
+
+/* fopen with a path in UTF-8. */
+static FILE *syn__path_open(const char *path, const char *mode) {
+#ifdef _WIN32
+  wchar_t wide[SYN__WIDE_PATH], wide_mode[8];
+  size_t i;
+  for (i = 0; mode[i] && i < 7; i++) wide_mode[i] = (wchar_t)mode[i];
+  wide_mode[i] = 0;
+  return syn__wide_path(wide, path) ? _wfopen(wide, wide_mode) : NULL;
+#else
+  return fopen(path, mode);
+#endif
+}
+
+/* Bytes of an open file, which is then at its begin; UINT64_MAX when it has no size, as a pipe. A
+   long of Windows ends at 2 GiB, hence its own functions. */
+static uint64_t syn__file_length(FILE *in) {
+#ifdef _WIN32
+  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
+#else
+  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
+#endif
+  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+}
+
+static size_t syn__path_read(void *user, void *to, size_t size) {
+  return fread(to, 1, size, (FILE *)user);
+}
+
+/* The file under a path as a source, whose user is the FILE; null (recorded): it cannot be read. A
+   byte is read before the size is measured: on Unix a folder opens as a file and fails only
+   there. */
+static syn_source syn__path_source(syn_context *c, const char *path) {
+  syn_source source = {syn__path_read, NULL, 0};
+  FILE *in;
+  uint64_t size = UINT64_MAX;
+  errno = path ? 0 : EINVAL;
+  in = path ? syn__path_open(path, "rb") : NULL;
+  if (!in) {
+    syn__path_fail(c, path ? path : "null path", "open", errno);
+    return source;
+  }
+  if (fgetc(in) != EOF || !ferror(in)) size = syn__file_length(in);
+  if (size == UINT64_MAX) {
+    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
+    fclose(in);
+    return source;
+  }
+  source.user = in;
+  source.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
+  return source;
+}
+
+syn_file *syn_file_load(syn_context *c, const char *path) {
+  const syn_source source = syn__path_source(c, path);
+  syn_file *f;
+  if (!source.user) return NULL;
+  f = syn__file_read(c, syn__path_end(path), &source);
+  fclose((FILE *)source.user);
+  return f;
+}
+
+#endif /* !SYN_NO_STDIO */
+
+/* ==============================================================================================
+   >>weight types   the weights of a model file in F32, F16, BF16, int8, or 4 bits
+   ============================================================================================== */
+
+/* Parameters of rank 2 or more (embeddings, matrices of products, tables of attention) can be
+   stored in fewer bits. Vectors (biases, gains of norms) are small and stay F32. A row has a scale
+   of its own: of a matrix of a product it is what one output reads, shape[0] of them; of any other
+   parameter it runs along the last axis. w [rows,k] is stored as
+
+     f16, bf16   NAME in its shape, rounded to the nearest, ties to even
+     i8          NAME I8 in its shape, NAME.scale F32 [rows]: w = q scale, q within +-127, as
+                 quantized rows of small models
+     i4          NAME U8 [rows,ceil(k/2)], NAME.group U8 [rows,ceil(k/32)], NAME.scale F32 [rows]:
+                 w = (q group) scale, q within +-7 in 4 bits, two's complement, of an even column
+                 the low ones. A group is 32 columns.
+
+   Loaded, all of them are floats. */
+
+enum { SYN__TYPE_F32, SYN__TYPE_F16, SYN__TYPE_BF16, SYN__TYPE_I8, SYN__TYPE_I4, SYN__TYPES };
+static const char *const syn__type_names[] = {"f32", "f16", "bf16", "i8", "i4"};
+static const syn_dtype syn__type_dtypes[] = {SYN_F32, SYN_F16, SYN_BF16, SYN_I8, SYN_U8};
+#define SYN__I4_GROUP 32
+
+/* A parameter as its tensors: its own, the scales, the groups. */
+typedef struct syn__stored {
+  int type, count; /* of the entries: 1, i8 2, i4 3 */
+  size_t rows, k;
+  syn_entry entry[3];
+} syn__stored;
+
+/* What the tensors of w are in that type, without data; the name is that of w for all. */
+static syn__stored syn__stored_of(const syn_param *w, int type) {
+  syn__stored s;
+  int i;
+  memset(&s, 0, sizeof s);
+  s.type = type;
+  s.count = type == SYN__TYPE_I4 ? 3 : type == SYN__TYPE_I8 ? 2 : 1;
+  s.rows = w->matrix ? (size_t)w->shape[0] : w->size / (size_t)w->shape[w->rank - 1];
+  s.k = w->size / s.rows;
+  for (i = 0; i < 3; i++) {
+    s.entry[i].name = w->name;
+    s.entry[i].dtype = i == 0 ? syn__type_dtypes[type] : i == 1 ? SYN_F32 : SYN_U8;
+    s.entry[i].rank = i == 1 ? 1 : 2;
+    s.entry[i].shape[0] = s.rows;
+    s.entry[i].shape[1] = i ? (s.k + SYN__I4_GROUP - 1) / SYN__I4_GROUP : (s.k + 1) / 2;
+  }
+  for (i = 0; i < w->rank && type != SYN__TYPE_I4; i++)
+    s.entry[0].shape[i] = (size_t)w->shape[i];
+  if (type != SYN__TYPE_I4) s.entry[0].rank = w->rank;
+  for (i = 0; i < 3; i++) s.entry[i].bytes = syn__entry_bytes(&s.entry[i]);
+  return s;
+}
+/* The name of tensor i of a parameter; without printf, see SYN_NO_MESSAGES. */
+#define SYN__STORED_NAME (SYN__PATH + 100)
+static const char *syn__stored_name(char out[SYN__STORED_NAME], const char *name, int i) {
+  syn__join(out, SYN__STORED_NAME, name, i == 0 ? "" : i == 1 ? ".scale" : ".group", "");
+  return out;
+}
+
+/* Weight i of a row. */
+static float syn__stored_value(const syn__stored *s, size_t row, size_t i) {
+  const unsigned char *q = (const unsigned char *)s->entry[0].data;
+  uint32_t bits;
+  float x;
+  int n;
+  if (s->type < SYN__TYPE_I8) {
+    bits = syn__entry_float_bits(&s->entry[0], row * s->k + i);
+    memcpy(&x, &bits, 4);
+    return x;
+  }
+  bits = syn__entry_float_bits(&s->entry[1], row);
+  memcpy(&x, &bits, 4);
+  if (s->type == SYN__TYPE_I8) return (float)((const signed char *)q)[row * s->k + i] * x;
+  n = q[row * ((s->k + 1) / 2) + i / 2] >> (i % 2 ? 4 : 0) & 15;
+  n = n < 8 ? n : n - 16;
+  q = (const unsigned char *)s->entry[2].data;
+  n *= q[row * s->entry[2].shape[1] + i / SYN__I4_GROUP];
+  return (float)n * x;
+}
+
+#ifndef SYN_NO_TRAIN
+/* -- from floats -- */
+
+/* The bits of the nearest half of a float below 65520, ties to even. */
+static uint16_t syn__to_f16(uint32_t bits) {
+  uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7FFFFFFFu, n;
+  float x, rest;
+  if (size >= 0x38800000u) /* a normal half: the exponent's bias is 112 less */
+    return (uint16_t)(sign | (((size + 0xFFFu + (size >> 13 & 1u)) >> 13) - (112u << 10)));
+  memcpy(&x, &size, 4);
+  x *= 16777216.0f; /* below 2^10 steps of 2^-24 */
+  n = (uint32_t)x;
+  rest = x - (float)n;
+  return (uint16_t)(sign | (n + (rest > 0.5f || (rest == 0.5f && n % 2 == 1))));
+}
+/* A row of halves; 0: a number is too large. */
+static int syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
+  size_t i;
+  uint32_t bits;
+  for (i = 0; i < k; i++) {
+    memcpy(&bits, &x[i], 4);
+    if ((bits & 0x7FFFFFFFu) >= (type == SYN__TYPE_F16 ? 0x477FF000u : 0x7F7F8000u)) return 0;
+    out[i] = type == SYN__TYPE_F16 ? syn__to_f16(bits)
+                                   : (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+  }
+  return 1;
+}
+
+/* max |x|; infinite where a number is not finite */
+static float syn__largest(const float *x, size_t n) {
+  float most = 0.0f;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    if (!(fabsf(x[i]) < INFINITY)) return INFINITY;
+    if (fabsf(x[i]) > most) most = fabsf(x[i]);
+  }
+  return most;
+}
+/* A group of n weights in steps of `step`; returns the sum of the squared errors. */
+static float syn__group_q(const float *x, size_t n, float step, int *q) {
+  float sum = 0.0f;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    float z = step > 0.0f ? x[i] / step : 0.0f, e;
+    q[i] = (int)(z < -7.0f ? -7.0f : z > 7.0f ? 7.0f : z < 0.0f ? z - 0.5f : z + 0.5f);
+    e = x[i] - (float)q[i] * step;
+    sum += e * e;
+  }
+  return sum;
+}
+/* A row in 4 bits; returns its scale. The largest group has group scale 255. Of eight group scales,
+   from the one that keeps the largest weight down to two thirds of it, the one with the least error
+   is taken. */
+static float syn__row_i4(const float *x, size_t k, unsigned char *q, unsigned char *group) {
+  float most = syn__largest(x, k), scale = most / (7.0f * 255.0f);
+  size_t g, i, n;
+  for (g = 0; g < k; g += n) {
+    int part[SYN__I4_GROUP], at, from, best = 0;
+    float least = INFINITY, error;
+    n = k - g < SYN__I4_GROUP ? k - g : SYN__I4_GROUP;
+    from = scale > 0.0f ? (int)ceilf(syn__largest(x + g, n) / (7.0f * scale) - 1e-3f) : 0;
+    from = syn__min(from, 255);
+    for (i = 0; i < 8; i++) {
+      at = from - from * (int)i / 24;
+      error = syn__group_q(x + g, n, (float)at * scale, part);
+      if (error < least) least = error, best = at;
+    }
+    syn__group_q(x + g, n, (float)best * scale, part);
+    group[g / SYN__I4_GROUP] = (unsigned char)best;
+    for (i = 0; i < n; i++)
+      q[(g + i) / 2] = (unsigned char)(q[(g + i) / 2] | (part[i] & 15) << (i % 2 ? 4 : 0));
+  }
+  return scale;
+}
+
+/* A row in 8 bits, q_i = round(x_i / scale), a tie to the even integer: 1.5 * 2^23 + y is rounded
+   to an integer. Returns the scale, `largest` / 127; a row without a larger number than 1e-16 is
+   0. */
+static float syn__row_i8(const float *x, size_t k, float largest, int8_t *q) {
+  const float inverse = largest > 1e-16f ? 127.0f / largest : 0.0f;
+  size_t i;
+  for (i = 0; i < k; i++) {
+    const volatile float y = x[i] * inverse + 12582912.0f; /* stored: no wider register keeps it */
+    q[i] = (int8_t)(y - 12582912.0f);
+  }
+  return largest > 1e-16f ? largest * 0.00787401572f : 0.0f; /* 1 / 127 */
+}
+
+/* One row of a parameter; 0: a number is not finite, or too large for the type. */
+static int syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
+  float scale, most = syn__largest(x, s->k);
+  if (!(most < 1e30f)) return 0;
+  if (s->type < SYN__TYPE_I8)
+    return syn__row_halves(x, s->k, s->type, (uint16_t *)data[0] + row * s->k);
+  if (s->type == SYN__TYPE_I8)
+    scale = syn__row_i8(x, s->k, most, (int8_t *)data[0] + row * s->k);
+  else
+    scale = syn__row_i4(x, s->k, (unsigned char *)data[0] + row * s->entry[0].shape[1],
+                        (unsigned char *)data[2] + row * s->entry[2].shape[1]);
+  ((float *)data[1])[row] = scale;
+  return 1;
+}
+/* The tensors of w in that type, in the arena. */
+static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, syn__stored *s) {
+  char name[SYN__STORED_NAME];
+  void *data[3];
+  size_t row;
+  int i;
+  *s = syn__stored_of(w, type);
+  for (i = 0; i < s->count; i++) {
+    syn__stored_name(name, w->name, i);
+    s->entry[i].name = syn__arena_text(a, name, strlen(name));
+    s->entry[i].data = data[i] = syn__arena_get(a, s->entry[i].bytes, 1);
+    if (!data[i] || !s->entry[i].name) return SYN_E_MEMORY;
+  }
+  for (row = 0; row < s->rows; row++)
+    if (!syn__stored_row(s, row, w->x + row * s->k, data))
+      return syn__fail(a->c, SYN_E_VALUE, "type %s: row %lu of %s has a number that is too large",
+                       syn__type_names[type], (unsigned long)row, w->name);
+  return SYN_OK;
+}
+#endif
+
+/* ==============================================================================================
+   >>model file   a model becomes metadata with tensors; a file becomes a model
+   ============================================================================================== */
+
+/* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
+   it, syn__config_read reads it) and what other programs added; its tensors are the weights under
+   the names of the parameters, and up to two tokenizers as bytes. Tensors whose names begin with
+   "test.", "optimizer." or "tokenizer." are no weights. */
+
+/* syn__decimal of a signed number; -INT64_MIN does not fit, hence the unsigned subtraction. */
+static const char *syn__signed_decimal(char out[24], int64_t n) {
+  return syn__decimal(out, n < 0 ? 0u - (uint64_t)n : (uint64_t)n, n < 0);
+}
+
+/* The tensors of tokenizers, by side: SYN_SRC, SYN_TGT. */
+static const char *const syn__tokenizer_names[] = {"tokenizer.src", "tokenizer.tgt"};
+
+/* The shape as text, "[3,4]", cut off at `capacity`. */
+static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
+  syn__text_out w = {out, capacity, 0};
+  int i;
+  if (!SYN__MESSAGES) return;
+  syn__print(&w, "[");
+  for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
+  syn__print(&w, "]");
+}
+
+/* What the numbers of a tensor are: weights, which syn_options.not_finite accepts; moments of an
+   optimizer, which would make finite weights not finite; moments that have a square root. */
+enum { SYN__WEIGHTS, SYN__MOMENTS, SYN__SQUARES };
+
+/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
+   result, and squares below 0. The data of e are the numbers of a tensor from `first` on, which
+   begin at byte `at` of the file. */
+static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
+                                      int what) {
+  static const char *const behind[] = {" (syn_options.not_finite accepts it)", "", " or below 0"};
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  char shown[SYN__SHORT];
+  for (i = 0; i < n && !(what == SYN__WEIGHTS && c->options.not_finite); i++) {
+    uint32_t bits = syn__entry_float_bits(e, i);
+    if ((bits & 0x7F800000u) == 0x7F800000u || (what == SYN__SQUARES && bits >> 31))
+      return syn__fail(c, SYN_E_FORMAT,
+                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
+                       "finite%s",
+                       syn__shorten(shown, e->name), (unsigned long)(first + i),
+                       (unsigned long)(at + i * width), behind[what]);
+  }
+  return SYN_OK;
+}
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int what) {
+  size_t at = (size_t)((const unsigned char *)e->data - f->start);
+  return syn__numbers_finite(c, e, 0, at, what);
+}
+
+/* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
+static syn_status syn__scales_check(syn_context *c, const syn_entry *e) {
+  char shown[SYN__SHORT];
+  size_t i;
+  for (i = 0; i < e->shape[0] && !c->options.not_finite; i++) {
+    uint32_t bits = syn__entry_float_bits(e, i) & 0x7FFFFFFFu;
+    if (bits > 0x79A00000u) /* about 1e35 */
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s: scale %lu is above 1e35",
+                       syn__shorten(shown, e->name), (unsigned long)i);
+  }
+  return SYN_OK;
+}
+/* The tensors of a weight, checked. Every tensor is checked before memory for weights is
+   allocated; numbers that are not in memory, later. */
+static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w,
+                                   syn__stored *s) {
+  const syn_entry *e = syn_file_find(f, w->name);
+  char name[SYN__STORED_NAME], shown[SYN__SHORT], wanted[60], given[60];
+  int type = SYN__TYPES - 1, i;
+  while (type > 0 && (!e || e->dtype != syn__type_dtypes[type] ||
+                      (w->rank < 2 && type >= SYN__TYPE_I8)))
+    type--;
+  *s = syn__stored_of(w, type);
+  for (i = 0; i < s->count; i++, e = syn_file_find(f, syn__stored_name(name, w->name, i))) {
+    const syn_entry *want = &s->entry[i];
+    syn__shorten(shown, syn__stored_name(name, w->name, i));
+    syn__shape_text(wanted, sizeof wanted, want);
+    if (!e)
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", shown, wanted);
+    syn__shape_text(given, sizeof given, e);
+    if (e->rank != want->rank || memcmp(e->shape, want->shape, (size_t)e->rank * sizeof *e->shape))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", shown, given,
+                       wanted);
+    if (e->dtype != want->dtype)
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted %s", shown,
+                       syn_dtype_name(e->dtype),
+                       i ? syn_dtype_name(want->dtype) : "F32, F16, BF16, I8 or U8 (4 bits)");
+    if (e->data && syn__float_width(e->dtype) && syn__entry_finite(c, f, e, SYN__WEIGHTS))
+      return SYN_E_FORMAT;
+    if (e->data && i == 1 && syn__scales_check(c, e)) return SYN_E_FORMAT;
+    s->entry[i] = *e;
+  }
+  return SYN_OK;
+}
+
+/* Names the key, the value found and what was wanted. */
+static syn_status syn__metadata_fail(syn_context *c, const char *key, const char *value,
+                                     const char *wanted) {
+  char shown[SYN__SHORT];
+  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
+                   syn__shorten(shown, value ? value : "missing"), wanted);
+}
+
+/* A whole number of at most 19 digits, so that it fits 64 bits; *out stays where the key is absent,
+   since older files lack newer keys. Seeds are unsigned and written as the signed number of the
+   same bits. Not strtol, which accepts white space and a plus. */
+static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
+                                    int64_t least, int64_t most, int64_t *out) {
+  const char *value = syn_file_value(f, key), *at = value;
+  char wanted[80] = "", low[24], high[24];
+  uint64_t sum = 0;
+  int64_t number;
+  int minus, digits = 0; /* minus: 1 where a minus sign stands in front */
+  if (!value) return SYN_OK;
+  minus = *at == '-';
+  for (at += minus; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
+    sum = sum * 10 + (uint64_t)(*at - '0');
+  number = (int64_t)(minus ? 0u - sum : sum); /* if `sum` fits, which the next line checks */
+  if (!*at && digits && sum <= (uint64_t)INT64_MAX + (uint64_t)minus && number >= least &&
+      number <= most) {
+    *out = number;
+    return SYN_OK;
+  }
+  if (SYN__MESSAGES)
+    syn__snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
+                  syn__signed_decimal(low, least), syn__signed_decimal(high, most));
+  return syn__metadata_fail(c, key, value, wanted);
+}
+
+/* A float, which stays where the key is absent. Its range is checked by syn__config_sizes. */
+static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
+                                      float *out) {
+  const char *value = syn_file_value(f, key);
+  double number;
+  size_t size;
+  if (!value) return SYN_OK;
+  size = syn__number_read(value, &number);
+  if (!size || value[size]) /* no number, or something behind it */
+    return syn__metadata_fail(c, key, value, "a number");
+  *out = (float)number;
+  return SYN_OK;
+}
+
+/* Fills a configuration with pointers into the file. format and version are checked first: the file
+   of another program should be refused as such, not for a missing d_model. */
+static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
+  const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
+  const struct {
+    const char *key;
+    int *out; /* in *k */
+  } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
+               {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
+               {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
+  int64_t size, seed = 0;
+  size_t i;
+  memset(k, 0, sizeof *k);
+  if (!format || strcmp(format, "synthesizer"))
+    return syn__metadata_fail(c, "format", format, "'synthesizer'");
+  if (!version || strcmp(version, "1")) return syn__metadata_fail(c, "version", version, "'1'");
+  k->task = syn_file_value(f, "task"); /* texts point into the file */
+  k->encoder = syn_file_value(f, "encoder");
+  k->decoder = syn_file_value(f, "decoder");
+  k->tie = syn_file_value(f, "tie");
+  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
+  for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
+    size = 0;
+    if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;
+    *sizes[i].out = (int)size;
+  }
+  if (syn__metadata_float(c, f, "dropout", &k->dropout) ||
+      syn__metadata_float(c, f, "label_smoothing", &k->label_smoothing) ||
+      syn__metadata_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
+    return SYN_E_FORMAT;
+  k->seed = (uint64_t)seed;
+  return SYN_OK;
+}
+
+/* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
+   than the weights. Returns what each tensor belongs to: a parameter's number + 1, 0: none. The
+   caller frees it; null (recorded): failed. */
+SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
+  const syn_entry *entries = (const syn_entry *)f->entries.items;
+  size_t n = f->entries.count, i;
+  int *owner = (int *)syn__alloc(c, n ? n : 1, sizeof *owner), k, ok = owner != NULL;
+  char shown[SYN__SHORT], name[SYN__STORED_NAME];
+  syn__stored s;
+  for (i = 0; i < m->g.n_params && ok; i++) {
+    const syn_param *w = &m->g.params[i];
+    ok = !syn__weight_find(c, f, w, &s);
+    for (k = 0; ok && k < s.count; k++)
+      owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
+  }
+  for (i = 0; i < n && ok; i++) {
+    const char *given = entries[i].name; /* three prefixes name no weights */
+    ok = owner[i] || !strncmp(given, "test.", 5) || !strncmp(given, "optimizer.", 10) ||
+         !strncmp(given, "tokenizer.", 10);
+    if (!ok)
+      syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                syn__shorten(shown, given));
+  }
+  if (ok) return owner;
+  syn__free(c, owner);
+  return NULL;
+}
+
+/* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
+static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn_param *w) {
+  syn__stored s;
+  size_t row, i;
+  syn__weight_find(c, f, w, &s);
+  for (row = 0; row < s.rows && s.type >= SYN__TYPE_I8; row++)
+    for (i = 0; i < s.k; i++) w->x[row * s.k + i] = syn__stored_value(&s, row, i);
+  if (s.type < SYN__TYPE_I8) syn_entry_floats(c, &s.entry[0], w->x, w->size);
+  return syn__type_names[s.type];
+}
+
+/* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
+   entry is checked before memory is allocated; copying cannot fail. */
+static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
+  size_t i;
+  int in_place = 1, *owner = syn__weights_check(c, f, m);
+  if (!owner) return c->status;
+  syn__free(c, owner);
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
+    in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
+  }
+  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
+  for (i = 0; i < m->g.n_params; i++) {
+    syn_param *w = &m->g.params[i];
+    union { const void *from; void *to; } data; /* read only: training copies first */
+    data.from = syn_file_find(f, w->name)->data;
+    if (in_place) w->x = (float *)data.to;
+    else w->type = syn__weight_copy(c, f, w);
+  }
+  return SYN_OK;
+}
+
+/* One tokenizer in the file serves both sides. */
+static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
+#ifdef SYN_NO_TOKENIZERS
+  SYN__UNUSED(c), SYN__UNUSED(f), SYN__UNUSED(m), SYN__UNUSED(syn__tokenizers_fit);
+  return SYN_OK;
+#else
+  int side;
+  for (side = SYN_SRC; side <= SYN_TGT; side++) {
+    const syn_entry *e = syn_file_find(f, syn__tokenizer_names[side]);
+    if (e && !(m->tokenizer[side] = syn_tokenizer_load(c, e->data, e->bytes))) return c->status;
+  }
+  if (!m->tokenizer[SYN_TGT] && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
+  return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
+#endif
+}
+
+/* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
+static syn_model *syn__model_of(syn_context *c, syn_file *f) {
+  syn_config config;
+  syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
+  if (m) m->file = f; /* from here on the model frees it */
+  else syn_file_free(f);
+  if (m && !syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
+  syn_model_free(m);
+  return NULL;
+}
+
+syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
+  syn_model *m = syn__model_of(c, syn_file_view(c, bytes, size));
+#if defined(SYN_NO_TRAIN) && defined(SYN_NO_MESSAGES)
+  if (m) {
+    syn_file_free(m->file); /* the weights lie in `bytes`, or were copied */
+    m->file = NULL;
+    syn__graph_unname(c, &m->g);
+  }
+#endif
+  return m;
+}
+syn_model *syn_model_load_from(syn_context *c, const syn_source *source) {
+  return syn__model_of(c, syn_file_load_from(c, source));
+}
+#ifndef SYN_NO_STDIO
+syn_model *syn_model_load(syn_context *c, const char *path) {
+  return syn__model_of(c, syn_file_load(c, path));
+}
+
+/* -- loading into panels -- */
+
+/* Reads the tensors of a model file in the order of their data. */
+typedef struct syn__tensor_reader {
+  syn__stream_in s;
+  syn_model *m;
+  const int *owner;     /* of each tensor, as syn__weights_check says */
+  unsigned char *bytes; /* of some numbers as they are in the file */
+  void *tokenizer[2];   /* the bytes of each; null: not in the file */
+} syn__tensor_reader;
+
+/* Numbers that are read together: a row of a matrix in panels, some of any other tensor. */
+static size_t syn__read_together(const syn_param *p) {
+  return p->panels ? p->size / (size_t)p->shape[0] : 16384;
+}
+
+/* The next n numbers of e, from number `first` on, become to[0], to[stride] ... */
+static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, size_t first,
+                                    size_t n, float *to, size_t stride) {
+  size_t at = r->s.at, i;
+  syn_entry part = *e;
+  part.data = r->bytes;
+  part.bytes = n * syn__float_width(e->dtype);
+  if (syn__floats_check(r->s.c, &part, n)) return SYN_E_FORMAT;
+  if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
+  if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
+  if (syn__numbers_finite(r->s.c, &part, first, at, SYN__WEIGHTS)) return SYN_E_FORMAT;
+  for (i = 0; i < n; i++) {
+    uint32_t bits = syn__entry_float_bits(&part, i);
+    memcpy(to + i * stride, &bits, 4);
+  }
+  return SYN_OK;
+}
+
+/* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
+static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
+  const int owner = r->owner[e - (const syn_entry *)r->m->file->entries.items];
+  const syn_param *p = owner ? &r->m->g.params[owner - 1] : NULL;
+  size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
+  float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
+  int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
+  syn_status status = SYN_OK;
+  if (!p && !strcmp(e->name, syn__tokenizer_names[side])) {
+    r->tokenizer[side] = syn__alloc(r->s.c, e->bytes, 1);
+    return r->tokenizer[side] ? syn__stream_read(&r->s, r->tokenizer[side], e->bytes)
+                              : SYN_E_MEMORY;
+  }
+  for (at = 0; p && at < p->size && !status; at += n, rows++) {
+    float *to = panels ? panels + syn__panel_row(rows, together) : p->x + at;
+    n = p->size - at < together ? p->size - at : together;
+    status = syn__numbers_read(r, e, at, n, to, panels ? 16 : 1);
+  }
+  for (at = 0; !p && at < e->bytes && !status; at += n) {
+    n = e->bytes - at < together ? e->bytes - at : together;
+    status = syn__stream_read(&r->s, r->bytes, n);
+  }
+  return status;
+}
+
+/* Memory for the weights, then all tensors. No entry keeps data: what a tokenizer is read from is
+   freed, the rest never was in memory. `order`: the entries by their place in the file. */
+static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
+  syn_context *c = r->s.c;
+  syn_file *f = r->m->file;
+  syn_entry *entries = (syn_entry *)f->entries.items, *e;
+  syn__layout k = {NULL, 0};
+  size_t most = 16384, i;
+  syn_status status = SYN_OK;
+  int side;
+  for (i = 0; i < r->m->g.n_params; i++) {
+    size_t together = syn__read_together(&r->m->g.params[i]);
+    most = together > most ? together : most;
+  }
+  syn__layout_weights(r->m, &k);
+  r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
+  k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
+  if (!k.base) return syn__weights_memory(r->m);
+  k.used = 0;
+  syn__layout_weights(r->m, &k);
+  for (i = 0; i < f->entries.count && !status; i++)
+    status = syn__tensor_read(r, entries + order[i]);
+  for (side = 0; side < 2; side++)
+    if ((e = (syn_entry *)syn_file_find(f, syn__tokenizer_names[side])) != NULL)
+      e->data = r->tokenizer[side];
+  if (!status) status = syn__tokenizers_read(c, f, r->m);
+  for (i = 0; i < f->entries.count; i++) entries[i].data = NULL;
+  return status;
+}
+
+/* 1: a weight is stored as integers, of which none is read into panels. */
+static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
+  size_t i;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
+    if (e && (e->dtype == SYN_I8 || e->dtype == SYN_U8)) return 1;
+  }
+  return 0;
+}
+
+/* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
+static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
+  syn__tensor_reader r = {*s, NULL, NULL, NULL, {NULL, NULL}};
+  int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
+  int *owner = NULL;
+  syn_status status = SYN_E_FORMAT;
+  syn_config config;
+  size_t i;
+  for (i = 0; i < f->entries.count; i++) ((syn_entry *)f->entries.items)[i].data = NULL;
+  if (order && !syn__config_read(s->c, f, &config)) r.m = syn__model_shell(s->c, &config);
+  if (r.m) {
+    r.m->file = f;
+    r.m->packed = 1;
+    *integers = syn__stored_as_integers(f, r.m);
+    if (!*integers) r.owner = owner = syn__weights_check(s->c, f, r.m);
+    if (owner) status = syn__tensors_read(&r, order);
+  } else syn_file_free(f);
+  syn__free(s->c, order);
+  syn__free(s->c, owner);
+  syn__free(s->c, r.bytes);
+  syn__free(s->c, r.tokenizer[0]);
+  syn__free(s->c, r.tokenizer[1]);
+  if (!status) return r.m;
+  syn_model_free(r.m);
+  return NULL;
+}
+
+syn_model *syn_model_load_packed(syn_context *c, const char *path) {
+  const syn_source source = syn__path_source(c, path);
+  syn__stream_in s = {c, "", &source, 0};
+  void *block;
+  syn_file *f;
+  syn_model *m = NULL;
+  int integers = 0;
+  if (!source.user) return NULL;
+  s.where = syn__path_end(path);
+  block = syn__stream_block(&s, 0);
+  f = block ? syn__file_parse(c, s.where, block, block, source.size) : NULL;
+  if (f) m = syn__model_packed(&s, f, &integers);
+  fclose((FILE *)source.user);
+  return integers ? syn_model_load(c, path) : m;
+}
+#endif
+const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
+
+#ifndef SYN_NO_TRAIN
+/* ==============================================================================================
+   >>tape   a user's own tape: every operation runs as it is recorded
+   ============================================================================================== */
+
+/* A tape is the list of operations that made its tensors (Wengert 1964). syn__record appends a
+   node and runs its kind's forward function at once; syn_backward runs the backward functions from
+   the last node to the first. Numbers and gradients of all tensors lie in one block of memory,
+   which syn_tape_clear makes free again. */
+
+/* Of one tape; the array is never moved, since the user holds pointers into it. */
+#define SYN__TAPE_TENSORS 4096
+
+/* Zeroed floats from the tape's block: gradients begin at 0, leaves as the api promises. */
+static void *syn__tape_get(syn_tape *t, size_t floats) {
+  size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
+  char *at = t->block + t->block_used;
+  if (bytes > t->block_size - t->block_used) {
+    syn__fail(t->c, SYN_E_MEMORY, "the tape has %lu bytes left of %lu, wanted %lu",
+              (unsigned long)(t->block_size - t->block_used), (unsigned long)t->block_size,
+              (unsigned long)bytes);
+    return NULL;
+  }
+  t->block_used += bytes;
+  memset(at, 0, bytes);
+  return at;
+}
+
+/* Gives the newest value its tensor, with memory for numbers and gradient; null: no room. */
+static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
+  syn_tensor *a = syn__tensor_begin(t, id);
+  a->x = (float *)syn__tape_get(t, syn_count(a));
+  a->dx = a->x ? (float *)syn__tape_get(t, syn_count(a)) : NULL;
+  return a->dx ? a : NULL;
+}
+
+/* The size of a tape. An operation that fails is removed, or else the next run would execute it. */
+typedef struct syn__mark {
+  size_t nodes, values, used; /* used: bytes of the block */
+} syn__mark;
+/* Notes the size before one more tensor; 0, with an error: the tape is full. */
+static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
+  const syn__mark now = {t->g->n_nodes, t->g->n_values, t->block_used};
+  *mark = now;
+  return now.values < SYN__TAPE_TENSORS ||
+         !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
+}
+/* Restores that size and returns null, which callers pass on. */
+static syn_tensor *syn__tape_rollback(syn_tape *t, syn__mark mark) {
+  t->own->g->n_params = 0;
+  t->own->g->n_nodes = mark.nodes;
+  t->own->g->n_values = mark.values;
+  t->block_used = mark.used;
+  return NULL;
+}
+
+/* A user's tape in one allocation with its graph. */
+typedef struct syn__own_tape {
+  syn_tape tape;
+  syn__graph graph;
+  syn_build build;
+  char path[1]; /* "": operations of a tape have no place */
+} syn__own_tape;
+
+syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
+  syn__own_tape *own = (syn__own_tape *)syn__alloc(c, 1, sizeof *own);
+  syn_tape *t;
+  size_t packed;
+  if (!own) return NULL;
+  t = &own->tape;
+  t->own = &own->build;
+  t->own->path = own->path;
+  t->c = t->own->c = t->own->tree.c = own->graph.arena.c = own->graph.names.c = c;
+  t->g = t->own->g = &own->graph;
+  t->own->side = "tape"; /* messages begin with it */
+  t->k = c->kernels;
+  t->threads = c->options.threads;
+  t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
+  /* an operation makes one tensor, so that there are never more nodes than tensors */
+  t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
+  /* one block, as that of a model: if it is large, products find their panels in large pages */
+  packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
+  t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
+  if (t->pack) t->block = (char *)t->pack + packed;
+  t->block_size = bytes;
+  if (t->tensors && t->saved && t->pack) return t;
+  syn__memory_for(c, "a tape of %.0f bytes for its tensors", (double)bytes);
+  syn_tape_free(t);
+  return NULL;
+}
+
+/* The struct is the first field of its syn__own_tape, so the last call frees the graph, too. */
+void syn_tape_free(syn_tape *t) {
+  if (!t) return;
+  syn__graph_free(t->c, t->own->g);
+  syn__arena_free(&t->own->tree);
+  syn__free(t->c, t->tensors);
+  syn__free(t->c, t->saved);
+  syn__free(t->c, t->pack);
+  syn__free(t->c, t);
+}
+
+/* Tensors made before are invalid afterwards. */
+void syn_tape_clear(syn_tape *t) {
+  if (!t) return;
+  syn__graph_free(t->c, t->own->g);
+  t->own->g->arena.c = t->own->g->names.c = t->c;
+  t->block_used = 0;
+}
+
+/* A leaf: no operation makes it. */
+syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
+  syn__mark mark;
+  syn_tensor *a;
+  int id, i;
+  if (!t || !shape || !syn__tape_mark(t, &mark)) return NULL;
+  for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
+  if (rank < 1 || i < rank) { /* i == rank when all is well */
+    syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
+              SYN_MAX_RANK);
+    return NULL;
+  }
+  id = syn__value_new(t->own, SYN_OWN, rank, shape);
+  a = id < 0 ? NULL : syn__tape_tensor(t, id);
+  return a ? a : syn__tape_rollback(t, mark);
+}
+
+/* Memory for the result of a node and for what it saves; null: the tape is full. */
+static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
+  syn_tensor *out = syn__tape_tensor(t, n->out);
+  size_t floats;
+  int k;
+  for (k = 0; out && k < n->n_save; k++) {
+    floats = n->save[k].fixed + n->save[k].row * syn_rows(out);
+    t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
+    if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
+  }
+  return out;
+}
+
+/* 1, with an error: the node needs what only a network gives it. */
+static int syn__tape_lacks(const syn_tape *t, const syn_node *n) {
+  int k, lacks = t->g->n_params || t->g->values[n->out].stream != SYN_OWN;
+  const syn_extent *e = &n->scratch;
+  lacks |= e->fixed || e->row || e->pair || e->length || e->square;
+  for (k = 0, e = n->save; k < n->n_save; k++, e++) lacks |= e->pair || e->length || e->square;
+  return lacks && syn__fail(t->c, SYN_E_VALUE,
+                            "%.40s: parameters, scratch or sentences, which a tape does not have",
+                            n->kind->name);
+}
+
+/* The tape of the inputs; null: all are null, or, with an error, one is, or they are of several. */
+static syn_tape *syn__record_tape(const syn_kind *kind, int n_in, syn_tensor *const *in) {
+  const char *names = n_in == 3 ? "xwb" : "ab"; /* of linear; of all operations on two tensors */
+  syn_tape *t = NULL;
+  int i;
+  for (i = 0; i < n_in && !t; i++)
+    if (in[i]) t = in[i]->tape;
+  for (i = 0; i < n_in && t; i++) {
+    if (in[i] && in[i]->tape == t) continue;
+    if (in[i]) syn__fail(t->c, SYN_E_VALUE, "%s: the tensors are of different tapes", kind->name);
+    else syn__fail(t->c, SYN_E_VALUE, "%s: %c is null", kind->name, names[i]);
+    return NULL;
+  }
+  return t;
+}
+
+/* Records one operation and runs it; a copy of `own` [size] becomes n->own (0: none). What fails
+   leaves no trace: a value without memory, or a node that writes to one, would be met by the next
+   syn_backward. */
+static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in,
+                               const void *own, size_t size) {
+  int ids[SYN_MAX_IN], i;
+  syn_tape *t = syn__record_tape(kind, n_in, in);
+  syn_node *n;
+  syn_tensor *out;
+  syn__mark mark;
+  if (!t || !syn__tape_mark(t, &mark)) return NULL;
+  for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
+  n = syn__node_new(t->own, kind, n_in, ids);
+  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_rollback(t, mark);
+  out = syn__node_done(t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
+  if (!out) return syn__tape_rollback(t, mark);
+  kind->forward(t, n);
+  return out;
+}
+
+/* Gives the operation that made y a name for syn_tape_text, where that of its kind tells less: the
+   path of its node, which is "" on a tape. */
+static syn_tensor *syn__named(syn_tensor *y, const char *name) {
+  const syn__graph *g = y ? y->tape->g : NULL;
+  if (g) g->nodes[g->values[y->id].maker]->path = name;
+  return y;
+}
+
+syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in, const void *own,
+                       size_t size) {
+  const syn_tensor *first = NULL;
+  const char *wrong = NULL;
+  int i;
+  for (i = 0; in && i < n_in && i < SYN_MAX_IN && !first; i++) first = in[i];
+  if (!first) return NULL;
+  if (!kind || !kind->name || !kind->shape || !kind->forward || !kind->backward)
+    wrong = "a kind without name, shape, forward or backward";
+  else if (kind->args && *kind->args) wrong = "a kind with arguments, which belongs in a text";
+  else if (n_in > SYN_MAX_IN || (size && !own)) wrong = "too many inputs, or no struct `own`";
+  for (i = 0; i < n_in && !wrong; i++)
+    if (!in[i]) wrong = "an input is null";
+  if (!wrong) return syn__record(kind, n_in, in, own, size);
+  syn__fail(first->tape->c, SYN_E_VALUE, "record: %s", wrong);
+  return NULL;
+}
+
+size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity) {
+  syn__text_out w = syn__text_begin(out, capacity);
+  size_t i, begin;
+  int k;
+  for (i = 0; t && i < t->g->n_values; i++) {
+    const syn__value *v = &t->g->values[i];
+    const syn_node *n = v->maker < 0 ? NULL : t->g->nodes[v->maker];
+    const char *name = !n ? "tensor" : *n->path ? n->path : n->kind->name;
+    begin = w.used;
+    syn__print(&w, "%lu = %.40s", (unsigned long)i, name);
+    for (k = 0; n && k < n->n_in; k++) syn__print(&w, "%s%d", k ? ", " : "(", n->in[k]);
+    if (n) syn__print(&w, ")");
+    syn__print(&w, "%*s", w.used - begin < 26 ? (int)(26 - (w.used - begin)) : 1, "");
+    syn__print_axes(&w, v->shape, v->rank);
+    syn__print(&w, "\n");
+  }
+  return w.used;
+}
+
+/* Leaves keep the numbers that the user has written; every other tensor is computed again. */
+void syn_tape_forward(syn_tape *t) {
+  if (t) syn__forward(t, (int)t->g->n_nodes);
+}
+
+/* dL/dx of every tensor x of the tape, to its dx. Those of an earlier call are replaced. */
+syn_status syn_backward(syn_tensor *loss) {
+  syn_tape *t;
+  size_t i;
+  if (!loss) return SYN_E_VALUE;
+  t = loss->tape;
+  if (syn_count(loss) != 1)
+    return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
+                     (unsigned long)syn_count(loss));
+  for (i = 0; i < t->g->n_values; i++)
+    memset(t->tensors[i].dx, 0, syn_count(&t->tensors[i]) * sizeof(float));
+  loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
+  syn__backward(t, (int)t->g->n_nodes);
+  return SYN_OK;
+}
+
+/* Central difference (f(x+h) - f(x-h)) / 2h of the loss by one number: the tape runs twice. */
+static double syn__difference(syn_tensor *loss, float *at, float h) {
+  float keep = *at;
+  double up, down;
+  *at = keep + h;
+  syn_tape_forward(loss->tape);
+  up = (double)loss->x[0];
+  *at = keep - h;
+  syn_tape_forward(loss->tape);
+  down = (double)loss->x[0];
+  *at = keep;
+  return (up - down) / (2.0 * (double)h);
+}
+
+/* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
+   NaN or an infinity anywhere gives infinity; `worst` alone would not see a NaN, which compares as
+   false. */
+float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
+  size_t i;
+  double worst = 0.0, largest = 1e-8;
+  int bad = 0;
+  if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
+  for (i = 0; i < syn_count(leaf); i++) {
+    double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
+    if (difference > worst) worst = difference;
+    if (fabs(g) > largest) largest = fabs(g);
+    bad |= !(difference < (double)INFINITY); /* also not a number */
+  }
+  syn_tape_forward(loss->tape);
+  return bad ? INFINITY : (float)(worst / largest);
+}
+
+static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
+  syn_tensor *in[2] = {a, b};
+  return syn__record(kind, 2, in, NULL, 0);
+}
+syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_add, a, b); }
+syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
+syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_mul, a, b); }
+
+syn_tensor *syn_scale(syn_tensor *x, float s) {
+  return syn__record(&syn__kind_scale, 1, &x, &s, sizeof s);
+}
+
+syn_tensor *syn_sum(syn_tensor *x) {
+  const float one = 1.0f;
+  return syn__record(&syn__kind_sum, 1, &x, &one, sizeof one);
+}
+syn_tensor *syn_mean(syn_tensor *x) {
+  float share = x ? 1.0f / (float)syn_count(x) : 0.0f;
+  return syn__named(syn__record(&syn__kind_sum, 1, &x, &share, sizeof share), "mean");
+}
+
+syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
+  return syn__record_pair(&syn__kind_matmul, a, b);
+}
+
+syn_tensor *syn_transpose(syn_tensor *x) {
+  return syn__record(&syn__kind_transpose, 1, &x, NULL, 0);
+}
+
+syn_tensor *syn_slice(syn_tensor *x, int first, int count) {
+  syn__columns own = {first, count};
+  return syn__record(&syn__kind_slice, 1, &x, &own, sizeof own);
+}
+
+syn_tensor *syn_exp(syn_tensor *x) { return syn__record(&syn__kind_exp, 1, &x, NULL, 0); }
+syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, NULL, 0); }
+
+syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, NULL, 0); }
+
+syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
+  syn__row_ids own = {labels, 0};
+  return syn__record(&syn__kind_cross_entropy, 1, &x, &own, sizeof own);
+}
+
+syn_tensor *syn_act(syn_tensor *x, const char *name) {
+  int i;
+  for (i = 0; x && name && i < SYN__ACTS; i++)
+    if (!strcmp(name, syn__act_names[i]))
+      return syn__named(syn__record(&syn__kind_act, 1, &x, &i, sizeof i), syn__act_names[i]);
+  if (x)
+    syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
+              name ? name : "null");
+  return NULL;
+}
+
+syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b) {
+  syn_tensor *in[3] = {x, w, b};
+  return syn__record(&syn__kind_linear, 3, in, NULL, 0);
+}
+
+syn_tensor *syn_concat(syn_tensor *a, syn_tensor *b) {
+  return syn__record_pair(&syn__kind_concat, a, b);
+}
+
+syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
+  syn__row_ids own = {ids, ids ? count : 0};
+  return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
+}
+
+/* ==============================================================================================
+   >>pretrained   initial values from a pretrained model
+   ============================================================================================== */
+
+/* -- lists of patterns for names of parameters -- */
+
+/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
+   to take more, so one place to return to is enough. */
+static int syn__pattern_is(syn_text pattern, const char *name) {
+  size_t i = 0, star = SIZE_MAX;
+  const char *from = name;
+  while (*name) {
+    if (i < pattern.size && pattern.at[i] == '*') star = i++, from = name;
+    else if (i < pattern.size && pattern.at[i] == *name) i++, name++;
+    else if (star != SIZE_MAX) i = star + 1, name = ++from;
+    else return 0;
+  }
+  while (i < pattern.size && pattern.at[i] == '*') i++;
+  return i == pattern.size;
+}
+/* The next pattern of a list with |; *at moves behind it, null after the last. */
+static syn_text syn__pattern_next(const char **at) {
+  const char *end = strchr(*at, '|');
+  syn_text pattern = syn__text_of(*at, end ? (size_t)(end - *at) : strlen(*at));
+  *at = end ? end + 1 : NULL;
+  return pattern;
+}
+
+/* -- initial values from a pretrained model -- */
+
+/* The parameter of `from` that p of m gets its values from: that of the same name, or else the
+   table that it is tied to in `from`. Null: there is none. */
+static const syn_param *syn__init_source(const syn_model *m, const syn_model *from,
+                                         const syn_param *p) {
+  const syn_param *q = syn_model_find(from, p->name);
+  int tied = !strcmp(p->name, "src.embed") ? from->tie == SYN__TIE_ALL
+           : !strcmp(p->name, "out.w") ? from->tie > SYN__TIE_NONE && m->task->decoder : 0;
+  return !q && tied ? syn_model_find(from, "tgt.embed") : q;
+}
+
+/* row[side]: for each token of m the same one of `from`, by its text, -1: none; null: every token
+   has its own number there, or one model has no tokenizer. */
+typedef struct syn__init {
+  const syn_model *m, *from;
+  int *row[2];
+} syn__init;
+
+/* The tokens of a tokenizer by their texts; labels are without the space of a word. */
+typedef struct syn__init_tokens {
+  const syn_tokenizer *t;
+  int label;
+} syn__init_tokens;
+
+static syn_text syn__init_text(const syn__init_tokens *k, int i) {
+  return syn_tokenizer_piece(k->t, SYN_FIRST_TOKEN + i, k->label);
+}
+/* Tokens of the same text (a byte and a character) keep their order. */
+static int syn__init_order(const void *owner, int a, int b) {
+  const syn__init_tokens *k = (const syn__init_tokens *)owner;
+  int order = syn__text_compare(syn__init_text(k, a), syn__init_text(k, b));
+  return order ? order : a - b;
+}
+
+/* The tokens of both in the order of their texts, side by side: equal ones make a pair. */
+static void syn__init_merge(const syn__init_tokens k[2], int *const sorted[2], const int n[2],
+                            int *row) {
+  int a = 0, b = 0;
+  while (a < n[0] && b < n[1]) {
+    syn_text x = syn__init_text(&k[0], sorted[0][a]), y = syn__init_text(&k[1], sorted[1][b]);
+    int order = syn__text_compare(x, y);
+    if (!order) row[SYN_FIRST_TOKEN + sorted[0][a]] = SYN_FIRST_TOKEN + sorted[1][b];
+    a += order <= 0, b += order >= 0;
+  }
+}
+
+/* 1: both have the same texts under the same numbers. */
+static int syn__init_same(const syn__init_tokens k[2]) {
+  int i, n = syn_tokenizer_size(k[0].t) - SYN_FIRST_TOKEN;
+  if (syn_tokenizer_size(k[1].t) != n + SYN_FIRST_TOKEN) return 0;
+  for (i = 0; i < n; i++)
+    if (syn__text_compare(syn__init_text(&k[0], i), syn__init_text(&k[1], i))) return 0;
+  return 1;
+}
+
+/* init->row of a side. The fixed tokens are their own rows; sentinels, whose texts may also be
+   those of words, go by their numbers. */
+static syn_status syn__init_map(syn__init *init, int side) {
+  const syn_model *m = init->m;
+  const int label = side == SYN_TGT && m->task->classes;
+  const syn__init_tokens k[2] = {{m->tokenizer[side], label}, {init->from->tokenizer[side], label}};
+  int n[2], first[2], count[2], i, done, *sorted[2] = {NULL, NULL}, *row;
+  if (!k[0].t || !k[1].t || syn__init_same(k)) return SYN_OK;
+  row = init->row[side] = (int *)syn__alloc(m->c, (size_t)syn_tokenizer_size(k[0].t), sizeof *row);
+  for (i = 0; i < 2; i++) {
+    count[i] = syn_tokenizer_sentinels(k[i].t, &first[i]);
+    n[i] = syn_tokenizer_size(k[i].t) - SYN_FIRST_TOKEN - count[i];
+    if (row) sorted[i] = syn__sorted(m->c, &k[i], (size_t)n[i], syn__init_order);
+  }
+  for (i = 0; row && i < syn_tokenizer_size(k[0].t); i++) row[i] = i < SYN_FIRST_TOKEN ? i : -1;
+  done = sorted[0] && sorted[1];
+  if (done) syn__init_merge(k, sorted, n, row);
+  for (i = 0; row && i < count[0] && i < count[1]; i++) row[first[0] + i] = first[1] + i;
+  syn__free(m->c, sorted[0]), syn__free(m->c, sorted[1]);
+  return done ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* The row of `from` for a token of that side. */
+static int syn__init_token(const syn__init *k, int side, int token) {
+  if (!k->row[side]) return token;
+  return token < syn_tokenizer_size(k->m->tokenizer[side]) ? k->row[side][token] : -1;
+}
+
+/* Copies the rows of p, of m, that its source q has, and returns how many these are: all or none
+   but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
+   both. */
+static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
+  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
+  const int joint = !head && target && k->m->tie == SYN__TIE_ALL;
+  const int source = joint || !strcmp(p->name, "src.embed");
+  const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
+  const size_t width = p->size / (size_t)p->shape[0];
+  int i, rows = 0;
+  if (!q || q->rank != p->rank || q->size / (size_t)q->shape[0] != width ||
+      memcmp(q->shape + 1, p->shape + 1, (size_t)(p->rank - 1) * sizeof *p->shape))
+    return 0;
+  /* logits of tokens and logits of classes are not the same, even where their numbers agree */
+  if (head && k->m->task != k->from->task && !(k->m->task->decoder && k->from->task->decoder))
+    return 0;
+  if (p->shape[0] != q->shape[0] && !(source && k->row[SYN_SRC]) && !(target && k->row[SYN_TGT]))
+    return 0;
+  for (i = 0; i < p->shape[0]; i++) {
+    int a = source ? syn__init_token(k, SYN_SRC, i) : i + first;
+    int b = target ? syn__init_token(k, SYN_TGT, i + first) : a;
+    if (!source) a = b;
+    if (a != b || a < first || a - first >= q->shape[0]) continue;
+    /* both may be one model */
+    memmove(p->x + (size_t)i * width, q->x + (size_t)(a - first) * width, width * sizeof(float));
+    rows++;
+  }
+  return rows;
+}
+
+/* 1: no parameter of m has q of `from` as its source. */
+static int syn__init_unused(const syn_model *m, const syn_model *from, const syn_param *q) {
+  static const char *const tied[] = {"src.embed", "out.w"}; /* see syn__init_source */
+  int i;
+  if (syn_model_find(m, q->name)) return 0;
+  for (i = 0; i < 2; i++) {
+    const syn_param *p = syn_model_find(m, tied[i]);
+    if (p && syn__init_source(m, from, p) == q) return 0;
+  }
+  return 1;
+}
+
+/* Returns how many parameters were copied; -1: failed. The others keep their initial values, or
+   those rows that the source lacks, and are reported; then the sources that nobody reads. */
+int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
+                        void *user) {
+  syn__init k = {m, from, {NULL, NULL}};
+  int copied = 0;
+  size_t i;
+  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
+    return -1;
+  if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
+    syn__fail(m->c, SYN_E_VALUE, "a model of the task %s was given to begin one of %s from",
+              from->task->name, m->task->name);
+    return -1;
+  }
+  if (syn__init_map(&k, SYN_SRC) || syn__init_map(&k, SYN_TGT) || syn__weights_own(m)) copied = -1;
+  m->busy++;
+  for (i = 0; copied >= 0 && i < m->g.n_params; i++) {
+    const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
+    int rows = syn__init_copy(&k, p, q);
+    if (rows == p->shape[0]) copied++;
+    else if (report) report(user, p, q, rows);
+  }
+  for (i = 0; copied >= 0 && report && i < from->g.n_params; i++)
+    if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i], 0);
+  m->busy--;
+  syn__free(m->c, k.row[SYN_SRC]), syn__free(m->c, k.row[SYN_TGT]);
+  return copied;
+}
+
+/* ==============================================================================================
+   >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
+   ============================================================================================== */
+
+/* Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
+   of the logits. Computed for blocks of labelled rows, each: copy rows, logits = rows out.w^T +
+   out.b, loss kernel (which writes scale (p - q) over the logits), gradients of out.w, out.b, rows.
+   The logits of a whole batch never exist; rows without a label are never computed. */
+
+/* One block: the rows first .. first+rows-1 of `which`, the list of labelled rows. */
+typedef struct syn__loss_job {
+  const syn_run *r;
+  const syn_node *head;
+  size_t d, classes;
+  syn_matrix w;      /* out.w^T [d,classes] in panels */
+  int first, rows;   /* of `which` */
+  float eps, scale;  /* scale 0: no gradient */
+} syn__loss_job;
+
+/* A loss for each row, added up later in the order of rows: same bits for any number of threads. */
+static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__loss_job *j = (const syn__loss_job *)job;
+  const syn__loss_buffers *l = &j->r->loss;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++)
+    l->each[i] = t->k->loss(l->logits + i * j->classes, j->classes,
+                            j->r->labels[l->which[(size_t)j->first + i]], j->eps, j->scale);
+}
+
+/* Copies the labelled rows of the block together, then logits = rows out.w^T + out.b. */
+static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
+  const syn__loss_buffers *l = &j->r->loss;
+  const float *x = syn_in(t, j->head, 0)->x;
+  int i, d = (int)j->d, classes = (int)j->classes;
+  for (i = 0; i < j->rows; i++)
+    memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d, j->d * sizeof *x);
+  syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
+           syn_matrix_of(l->rows, j->rows, d, 0), j->w, syn_weight(t, j->head, 1), 0);
+}
+
+/* Copies rows [rows of the block,width] to their places among all rows of the batch. */
+static void syn__loss_scatter(const syn__loss_job *j, float *to, const float *rows, size_t width) {
+  int i;
+  for (i = 0; i < j->rows; i++)
+    memcpy(to + (size_t)j->r->loss.which[j->first + i] * width, rows + (size_t)i * width,
+           width * sizeof *to);
+}
+
+/* dx = dlogits W, dW += dlogits^T x, db += column sums. A row belongs to one label, so its
+   gradient is written, not added; dx of rows without a label stays 0. */
+static void syn__loss_backward(syn_tape *t, const syn__loss_job *j) {
+  const syn__loss_buffers *l = &j->r->loss;
+  syn_tensor *x = syn_in(t, j->head, 0);
+  syn__linear_grad g = syn__linear_grad_of(t, j->head, 0, 1, x, l->logits);
+  g.x = l->rows;
+  g.dx = l->drows;
+  g.first_write = 1;
+  g.rows = (size_t)j->rows;
+  syn__linear_backward_of(t, &g);
+  syn__loss_scatter(j, x->dx, l->drows, j->d);
+}
+
+/* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
+   head is no node of a training run, so the gradient of its input is zeroed here and not in the
+   backward pass. */
+static double syn__loss(syn_run *r, float eps, float scale) {
+  syn_tape *t = &r->tape;
+  const syn_node *head = t->g->nodes[r->m->head];
+  const syn_tensor *x = syn_in(t, head, 0);
+  int i, all = 0, rows = x->shape[0];
+  double sum = 0.0;
+  syn_matrix w = syn__weight_transposed(t, head, 0);
+  syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, w, 0, 0, eps, scale};
+  if (!w.panel) j.w = syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
+  for (i = 0; i < rows; i++)
+    if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
+  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
+  for (; j.first < all; j.first += j.rows) {
+    j.rows = syn__min((int)r->loss.block, all - j.first);
+    syn__loss_logits(t, &j);
+    syn_parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
+    for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
+    if (t->kept_grads)
+      syn__loss_scatter(&j, t->kept_grads[head->out], r->loss.logits, j.classes);
+    if (scale != 0.0f) syn__loss_backward(t, &j);
+  }
+  return sum;
+}
+
+/* For a loss: without labels, those of the previous batch would still stand in r->labels. */
+static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
+  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
+  return syn__bind(r, b);
+}
+
+/* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
+   its end or its begin. */
+static syn_limits syn__train_limits(int batch_tokens, int length) {
+  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
+  return limits;
+}
+
 /* -- gradients of values -- */
 
 /* A kind may overwrite the gradient of its output in its backward pass, and nodes of input feeding
@@ -16150,7 +19866,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   syn_status s;
   size_t i;
   if (loss) *loss = 0.0f;
-  if (!r || !syn__can_train(r->tape.c)) return SYN_E_VALUE;
+  if (!r) return SYN_E_VALUE;
   r->has_gradient = 0;
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
@@ -18056,7 +21772,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_trainer *t = NULL;
-  if (syn__given(c, m, "model") && syn__can_train(c) && !c->status)
+  if (syn__given(c, m, "model") && !c->status)
     t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
   t->c = c;
@@ -18399,8 +22115,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__can_train(c))
-    return SYN_E_VALUE;
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
   if (c->status) return c->status;
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
@@ -18563,1945 +22278,24 @@ int syn_trainer_average(syn_trainer *t) {
   return from ? count : 0;
 }
 
-/* ==============================================================================================
-   >>decode state   memory of one decoder; its new rows; its outputs
-   ============================================================================================== */
-
-/*
-   A step reads one new token per hypothesis. Nothing is computed again for the tokens before it: a
-   layer that looks back keeps `cache` floats per token in a slot of its KV cache. A hypothesis is a
-   list of slots, so beam search reorders integers and never moves keys or values.
-
-   Prefill: the prompt is read in chunks. All its tokens in a chunk are rows of one step, so that
-   every product of a layer has many rows. No logits are computed for tokens that are given. */
-
-/* A live hypothesis. Those of a sentence are neighbours. */
-typedef struct syn__hypothesis {
-  int sentence;
-  int slot;    /* where its newest token is kept */
-  float score; /* sum of log p of its tokens */
-  int *past;   /* [L] slot * L + place of every token read */
-  int *text;   /* [L] tokens of the output */
-} syn__hypothesis;
-
-/* A hypothesis, `row`, with one more token; the score includes that token. */
-typedef struct syn__extension {
-  float score;
-  int row, token;
-  int ended; /* 1: no token follows this one */
-} syn__extension;
-
-/* An output of a sentence; its tokens are in out_tokens of the decoder. */
-typedef struct syn__output {
-  float score;
-  int size; /* tokens, the end included */
-} syn__output;
-
-/* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
-   most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
-   Null: there are no bounds. */
-typedef struct syn__logit_bounds {
-  signed char *q;
-  float *scale;      /* [V] */
-  float *radius;     /* [V] how far a logit can be from that for an x of length 1 */
-  float *low, *high; /* [round16(V)] bounds of the logits of one row */
-  float slack;       /* for the rounding of the bias */
-  size_t width;      /* d */
-  const float *x;    /* [d] the row that low and high are for */
-  int *candidates;   /* [V/16] tokens that can be its most probable one */
-} syn__logit_bounds;
-
-/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. A decoding
-   step reads `row` and writes row_next; then the two change places. */
-struct syn_decoder {
-  syn_context *c;
-  const syn_model *m;
-  syn_run *run;
-  syn_decode_config config;        /* with every default resolved */
-  syn_limits limits;               /* of the run */
-  syn__capacity cache;             /* of its KV cache */
-  int rows, step_rows, limit;      /* limit: most tokens of an output, L */
-  int live, sentences;
-  int place;                       /* of the newest tokens: so many were read before them */
-  const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
-  int last;                        /* 1: no step follows this one */
-  int cancelled;                   /* 1: by syn_options.cancel */
-  int running;                     /* 1: one of its functions is at work */
-  int has_logits;                  /* 1: this step's logits are computed */
-  const uint64_t *seeds;           /* these three are the caller's; null: not given */
-  const unsigned char *allowed;    /* [sentences, V] */
-  const int *banned;               /* sequences of tokens */
-  syn__decode_state decode;        /* what the layers read; its lists: [step_rows] */
-  syn__hypothesis *row, *row_next; /* [rows] */
-  int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
-  int *out_tokens;                 /* [sentences, best, L] */
-  syn__output *out;                /* [sentences, best] best first */
-  int *n_out;                      /* [sentences] outputs so far */
-  syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
-  int *n_top;                      /* [sentences] */
-  float *logits;                   /* [rows, V] */
-  float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
-  float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
-  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
-  syn__logit_bounds bounds;
-  float *p;                        /* [V] probabilities, for sampling */
-  uint64_t *heap;                  /* [V] keys of tokens, for sampling */
-  int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
-  void *block;
-};
-
-/* The fastest int8 kernels of the ISA, where the type is i8. */
-static syn_status syn__decode_type(syn_decoder *d) {
-  static const char *const types[] = {"f32", "i8"};
-  const char *type = d->config.type ? d->config.type : types[0];
-  int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
-  size_t i;
-  if (which < 0) return SYN_E_VALUE;
-  if (which && syn__in_panels(d->m))
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 of a model of syn_model_load_packed, "
-                     "which holds panels of floats; syn_model_load wanted");
-  for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
-    d->int8 = syn__int8_table(d->c->kernels, k);
-  if (which && !d->int8)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8: this program was built without it "
-                     "(SYN_INFERENCE with SYN_NO_SIMD)");
-  for (i = 0; which && i < d->m->g.n_params; i++) {
-    const syn_param *p = &d->m->g.params[i];
-    if (p->matrix && p->size / (size_t)p->shape[0] > SYN__INT8_MAX)
-      return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 wants at most %d inputs, %s has %lu",
-                       SYN__INT8_MAX, p->name, (unsigned long)(p->size / (size_t)p->shape[0]));
-  }
-  return SYN_OK;
-}
-
-/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
-   so that long hypotheses are not worse for having more factors; length counts the end. */
-static float syn__length_penalty(const syn_decoder *d, int length) {
-  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
-}
-
-/* Fills in the defaults; `given` may be null. The limits keep products inside an int:
-   1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
-static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
-  syn_decode_config *k = &d->config;
-  if (given) *k = *given;
-  if (!k->beam) k->beam = 1;
-  if (!k->best) k->best = 1;
-  if (!k->sentences) k->sentences = 1;
-  if (!k->prefill) k->prefill = 64;
-  if (k->alpha == 0.0f) k->alpha = 0.6f;
-  if (k->alpha < 0.0f) k->alpha = 0.0f;
-  if (!k->max_len) k->max_len = d->m->config.max_len;
-  if (!k->source_len) k->source_len = d->m->config.max_len;
-  if (!d->m->task->decoder)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
-  if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
-      k->sentences > 65536 || k->prefill < 1 || k->prefill > 65536)
-    return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
-                     "(1 to 65536), prefill %d (1 to 65536)",
-                     k->beam, k->best, k->sentences, k->prefill);
-  if (syn__decode_type(d)) return SYN_E_VALUE;
-  if (k->max_len < 1 || k->max_len > d->m->config.max_len)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
-                     k->max_len, d->m->config.max_len);
-  if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
-                     k->source_len, INT_MAX / k->sentences, k->sentences);
-  if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
-      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
-    return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
-                     "(0 to 1), unknown %d (0 or 1)",
-                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
-  if (k->temperature > 0.0f && k->beam > 1)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
-                     "beam of 1", (double)k->temperature, k->beam);
-  d->limit = k->max_len;
-  if (!(syn__length_penalty(d, d->limit) < 1e30f)) /* also where alpha is NaN */
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: alpha %g: the length penalty of %d tokens is "
-                     "above 1e30", (double)k->alpha, d->limit);
-  if (k->beam * k->sentences > INT_MAX / d->limit)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d, %d sentences, max_len %d: more than %d "
-                     "tokens in all", k->beam, k->sentences, d->limit, INT_MAX);
-  d->rows = k->beam * k->sentences;
-  d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
-  d->step_rows = syn__max(d->step_rows, d->rows);
-  return SYN_OK;
-}
-
-/* Hypotheses, each with its lists. Those of all rows make one array [rows, L], since a layer finds
-   the past of row r there (syn__past). */
-static syn__hypothesis *syn__layout_rows(const syn_decoder *d, syn__layout *k) {
-  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, i;
-  syn__hypothesis *row = (syn__hypothesis *)syn__layout_add(k, rows, sizeof *row);
-  int *past = syn__layout_ints(k, rows, limit), *text = syn__layout_ints(k, rows, limit);
-  for (i = 0; k->base && i < rows; i++) {
-    row[i].past = past + i * limit;
-    row[i].text = text + i * limit;
-  }
-  return row;
-}
-
-/* Sizes of the KV cache, which the run holds: rows L target tokens; the tokens of all sources,
-   shared by the whole beam; transposed keys of either in blocks of 16 tokens, of which each slot or
-   sentence may leave one partial. */
-static void syn__cache_sizes(syn_decoder *d) {
-  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
-  d->decode.length = d->limit;
-  d->decode.slots = d->config.beam;
-  d->cache.kept[SYN_TGT] = syn__mul_size(rows, limit);
-  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len; /* within an int */
-  d->cache.blocks[SYN_TGT] = syn__mul_size(rows, (limit + SYN__KEYS - 1) / SYN__KEYS);
-  d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
-}
-
-/* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
-static float *syn__layout_panels(const syn_param *p, syn__layout *k) {
-  size_t rows = (size_t)p->shape[0];
-  return syn__layout_floats(k, syn__round16(rows), p->size / rows);
-}
-
-/* -- int8 weights, see syn__int8_product -- */
-
-typedef struct syn__int8_job {
-  const syn_param *w;
-  signed char *panels;
-} syn__int8_job;
-
-/* The panels begin .. end-1 of a matrix. Rows that it does not have are 0. */
-static void syn__task_int8(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__int8_job *j = (const syn__int8_job *)job;
-  size_t rows = (size_t)j->w->shape[0], k = j->w->size / rows, bytes = syn__int8_panel_bytes(k);
-  size_t width = (k + 3) / 4 * 4, row, i;
-  signed char *q = (signed char *)t->int8_rows + (size_t)thread * t->int8_bytes;
-  for (row = 16 * begin; row < 16 * end; row++) {
-    signed char *panel = j->panels + row / 16 * bytes, *at = panel + SYN__INT8_HEAD + row % 16 * 4;
-    size_t n = row < rows ? k : 0;
-    float scale = t->int8->quantize(q, j->w->x + (n ? row * k : 0), n, syn__round16(k), 0);
-    int32_t sum = 0;
-    for (i = 0; i < k; i++) sum += q[i];
-    for (i = 0; i < width; i += 4, at += 64) memcpy(at, q + i, 4);
-    sum *= -128;
-    memcpy(panel + row % 16 * 4, &scale, 4);
-    memcpy(panel + 64 + row % 16 * 4, &sum, 4);
-  }
-}
-/* A matrix as int8 panels, in an array of floats as other panels are. */
-static float *syn__layout_int8(syn_decoder *d, syn__layout *k, const syn_param *w) {
-  size_t rows = (size_t)w->shape[0], panels = (rows + 15) / 16;
-  syn__int8_job j = {w, NULL};
-  void *at = syn__layout_add(k, panels, syn__int8_panel_bytes(w->size / rows));
-  j.panels = (signed char *)at;
-  if (at) syn_parallel(&d->run->tape, syn__task_int8, &j, panels, 1);
-  return (float *)at;
-}
-/* The memory of the threads for quantized rows, as long as the longest row of a matrix. */
-static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
-  size_t most = 0, i, threads = (size_t)d->c->options.threads;
-  char *rows;
-  for (i = 0; i < d->m->g.n_params; i++) {
-    const syn_param *p = &d->m->g.params[i];
-    size_t cols = p->size / (size_t)p->shape[0];
-    if (p->matrix && cols > most) most = cols;
-  }
-  most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  rows = (char *)syn__layout_add(k, threads, most);
-  if (!k->base) return;
-  d->run->tape.int8_rows = rows;
-  d->run->tape.int8_bytes = most;
-  d->run->tape.int8 = d->int8;
-}
-
-/* Packs the matrices of products, once, unless the model has them in panels already. */
-static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
-  const syn__graph *g = &d->m->g;
-  const float **packed;
-  int int8 = SYN__INT8 && d->int8;
-  size_t i;
-  if (syn__in_panels(d->m)) return;
-  if (int8) syn__layout_int8_rows(d, k);
-  packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
-  for (i = 0; i < g->n_params && (int8 || !d->c->kernels->direct); i++) {
-    const syn_param *p = &g->params[i];
-    float *at = NULL;
-    syn_matrix w;
-    if (p->panels) at = int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
-    if (!k->base || !at) continue;
-    packed[i] = at;
-    if (int8) continue;
-    w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
-    w = syn_transposed(w);
-    d->c->kernels->pack_b(&w, at);
-  }
-  if (k->base) d->run->tape.packed = packed;
-}
-
-/* All weights of a model that only decodes: matrices in panels, the others as they are. */
-static void syn__layout_weights(syn_model *m, syn__layout *k) {
-  size_t i;
-  m->panels = (float **)syn__layout_add(k, m->g.n_params, sizeof *m->panels);
-  for (i = 0; i < m->g.n_params; i++) {
-    syn_param *p = &m->g.params[i];
-    float *at = p->panels ? syn__layout_panels(p, k) : syn__layout_floats(k, 1, p->size);
-    if (!k->base) continue;
-    if (p->panels) m->panels[i] = at;
-    else p->x = at;
-  }
-}
-
-/* One row w [d] of out.w, whose numbers lie `apart` floats apart: q, in a panel, counts steps of
-   `scale`, 127 of them for the largest number. With e = w - scale q, |w x - scale q x| <= |e| |x|.
-   Both sums have d terms, rounded d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the
-   radius has room for this, for the few operations behind the sums, and with 1e-28 for underflow.
-   0: the numbers are too large for a bound. */
-static int syn__bounds_row(const float *w, size_t apart, size_t d, signed char *q, float *scale,
-                           float *radius) {
-  double sum = 0.0, error = 0.0, e;
-  float top = 0.0f, step;
-  size_t i;
-  for (i = 0; i < d; i++) {
-    float x = w[apart * i];
-    top = fabsf(x) > top ? fabsf(x) : top;
-    sum += (double)x * (double)x;
-  }
-  if (!(sum < 1e30)) return 0;
-  *scale = step = top > 1e-30f ? top / 127.0f : 1.0f;
-  for (i = 0; i < d; i++) {
-    float x = w[apart * i];
-    int n = (int)floorf(x / step + 0.5f);
-    q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
-    e = (double)x - (double)step * (double)q[16 * i];
-    error += e * e;
-  }
-  sum = sqrt(sum), error = sqrt(error);
-  *radius = (float)(1.001 * error + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + error) + 1e-28);
-  return 1;
-}
-
-/* Only greedy decoding needs just the largest logit. A partial panel is filled with 0. */
-#define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
-#define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
-static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
-  const syn_node *head = d->m->g.nodes[d->m->head];
-  const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
-  size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
-  syn__logit_bounds *s = &d->bounds;
-  const float *panels;
-  float most = 0.0f;
-  if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 ||
-      w->size < SYN__BOUNDS_LEAST)
-    return;
-  s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
-  s->scale = syn__layout_floats(k, 1, wide);
-  s->radius = syn__layout_floats(k, 1, wide);
-  s->low = syn__layout_floats(k, 1, wide);
-  s->high = syn__layout_floats(k, 1, wide);
-  s->candidates = syn__layout_ints(k, 1, v / 16);
-  s->width = width;
-  if (!k->base) return;
-  memset(s->q, 0, wide * width);
-  panels = d->run->tape.packed[head->param[0]];
-  for (i = 0; i < v; i++) {
-    size_t at = syn__panel_row(i, width);
-    const float *row = panels ? panels + at : w->x + i * width; /* none: see syn_kernels.direct */
-    if (!(fabsf(b->x[i]) < 1e15f) ||
-        !syn__bounds_row(row, panels ? 16 : 1, width, s->q + at, &s->scale[i], &s->radius[i])) {
-      s->q = NULL;
-      return;
-    }
-    most = fabsf(b->x[i]) > most ? fabsf(b->x[i]) : most;
-  }
-  s->slack = 2e-6f * most;
-}
-
-/* Blocks of a row of logits, each with its maximum. */
-static size_t syn__decode_blocks(const syn_decoder *d) {
-  return ((size_t)d->m->config.tgt_vocab + SYN__BLOCK - 1) / SYN__BLOCK;
-}
-
-static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
-  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
-  size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
-  d->row = syn__layout_rows(d, k);
-  d->row_next = syn__layout_rows(d, k);
-  d->decode.slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
-  d->decode.sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
-  d->decode.source_off = syn__layout_ints(k, 1, sentences + 1);
-  d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
-  d->out_tokens = syn__layout_ints(k, outs, limit);
-  d->out = (syn__output *)syn__layout_add(k, outs, sizeof *d->out);
-  d->n_out = syn__layout_ints(k, 1, sentences);
-  d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
-  d->n_top = syn__layout_ints(k, 1, sentences);
-  d->logits = syn__layout_floats(k, rows, v);
-  d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
-  d->log_sum = syn__layout_floats(k, 1, rows);
-  d->high = syn__layout_floats(k, 2, rows);
-  d->p = syn__layout_floats(k, 1, v);
-  d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
-  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
-  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
-  syn__layout_packed(d, k);
-  syn__layout_bounds(d, k);
-}
-
-/* Resolves the configuration, sets the limits of the run and returns the bytes of the block; 0: it
-   was refused. `d` is zeroed and has no memory yet. The encoder sees whole sources, the decoder the
-   rows of one step: that is why a decoder's activations are small whatever L is. */
-static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
-                                   const syn_decode_config *config) {
-  syn__layout k = {NULL, 0};
-  d->c = c;
-  d->m = m;
-  if (syn__decode_resolve(d, config)) return 0;
-  d->limits.sentences = d->config.sentences;
-  d->limits.length = syn__max(d->config.source_len, d->limit);
-  d->limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
-  d->limits.tgt_rows = d->step_rows;
-  syn__cache_sizes(d);
-  syn__layout_decoder(d, &k);
-  return syn__plan_fits(c, "decoding", k.used);
-}
-
-/* The same layout gives every array its place and packs the weights. The logits are the decoder's,
-   not the run's: a prefill needs only those of its last place. */
-syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
-  syn_decoder *d = NULL;
-  size_t bytes;
-  syn__layout k = {NULL, 0};
-  if (syn__given(c, m, "model") && !c->status) d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
-  if (!d) return NULL;
-  bytes = syn__decoder_measure(d, c, m, config);
-  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
-  if (d->run) d->block = syn__alloc(c, 1, bytes);
-  if (!d->block) {
-    syn__memory_for(c, "a decoder: sentences %d, beam %d, max_len %d, source_len %d, prefill %d; "
-                    "less of them needs less", d->config.sentences, d->config.beam,
-                    d->config.max_len, d->config.source_len, d->config.prefill);
-    syn_decoder_free(d);
-    return NULL;
-  }
-  k.base = (char *)d->block;
-  syn__layout_decoder(d, &k);
-  d->decode.cache = d->run->cache[0];
-  d->decode.source_cache = d->run->cache[1];
-  d->decode.key_cache = d->run->cache[2];
-  d->decode.start = d->run->start;
-  d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
-  return d;
-}
-
-/* The run has a block of its own; the model is not ours. */
-static int syn__decode_busy(const syn_decoder *d) {
-  return syn__busy(d->c, d->running, "decoding: the decoder is at work");
-}
-void syn_decoder_free(syn_decoder *d) {
-  if (!d || syn__decode_busy(d)) return;
-  syn_run_free(d->run);
-  syn__free(d->c, d->block);
-  syn__free(d->c, d);
-}
-
-/* These keep pointers: the caller may change what they point to between two calls, but not within
-   one, which has checked them. */
-void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
-  if (d && !syn__decode_busy(d)) d->seeds = seeds;
-}
-void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
-  if (d && !syn__decode_busy(d)) d->allowed = allowed;
-}
-void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
-  if (d && !syn__decode_busy(d)) d->banned = banned;
-}
-
-/* -- one step -- */
-
-/* Runs the encoder over all sentences; then every layer that attends to the source projects its
-   keys and values once (`start`). The encoder's nodes run as in training without dropout. Target
-   rows come later, step by step. source_off is copied, because a later batch overwrites r->off. */
-static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
-  syn_run *r = d->run;
-  syn_tape *t = &r->tape;
-  int i;
-  memset(t->stream, 0, sizeof t->stream);
-  if (d->m->task->encoder) {
-    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
-    if (s != SYN_OK) return s;
-    if (t->stream[SYN_SRC].longest > d->config.source_len)
-      return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
-                       t->stream[SYN_SRC].longest, d->config.source_len);
-    memcpy(d->decode.source_off, r->off[SYN_SRC], (size_t)(b->count + 1) * sizeof(int));
-  }
-  syn__bind_shapes(r);
-  if (syn__bind_tables(r)) return SYN_E_SHAPE;
-  t->decode = NULL;
-  syn__forward(t, t->g->n_encoder);
-  t->decode = &d->decode;
-  for (i = t->g->n_encoder; i < d->m->head; i++)
-    if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
-  return SYN_OK;
-}
-
-/* Lists the rows of a step: of every live hypothesis the tokens at d->place and the next places - 1
-   (more than one in a prefill), all hypotheses of a place before those of the next. */
-static void syn__decode_bind(syn_decoder *d, int places) {
-  syn_run *r = d->run;
-  int i, place, row = 0;
-  for (place = d->place; place < d->place + places; place++)
-    for (i = 0; i < d->live; i++, row++) {
-      const syn__hypothesis *h = &d->row[i];
-      r->tape.ids[SYN_TGT][row] = place ? h->text[place - 1] : SYN_BEGIN;
-      r->tape.at[SYN_TGT][row] = place;
-      d->decode.slot[row] = h->slot;
-      d->decode.sentence[row] = h->sentence;
-      h->past[place] = h->slot * d->limit + place;
-    }
-  d->decode.rows = row;
-  d->decode.live = d->live;
-  d->decode.past = d->row[0].past;
-}
-
-/* One step up to the input of the output layer. Nodes whose output belongs to the source have no
-   new row. */
-static void syn__decode_rows(syn_decoder *d, int places) {
-  syn_tape *t = &d->run->tape;
-  size_t v;
-  int i;
-  syn__decode_bind(d, places);
-  for (v = 0; v < t->g->n_values; v++)
-    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->decode.rows;
-  for (i = t->g->n_encoder; i < d->m->head; i++) {
-    const syn_node *n = t->g->nodes[i];
-    if (t->g->values[n->out].stream != SYN_TGT) continue;
-    if (n->kind->step) n->kind->step(t, n);
-    else n->kind->forward(t, n);
-  }
-  if (t->g->recurrent) {
-    const syn_node *n = t->g->nodes[t->g->recurrent];
-    n->recurrence->step(t, n, &t->tensors[t->g->feedback]);
-  }
-}
-
-/* [V] of one live row. */
-static float *syn__decode_logits(const syn_decoder *d, int row) {
-  const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
-  return z->x + (size_t)row * (size_t)syn_width(z);
-}
-
-/* -- outputs -- */
-
-/* Puts the text of a hypothesis, whose newest token is at d->place, among the best outputs of its
-   sentence, best first; of equal scores the one that finished first stays in front. The score is
-   `sum`, that of log p, divided by the length penalty. ended 0: a hypothesis that is still live
-   after the last step; it comes behind all others, where too few have finished. */
-static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, float sum,
-                               int ended) {
-  size_t best = (size_t)d->config.best, limit = (size_t)d->limit;
-  size_t n = (size_t)d->n_out[sentence], k = n, behind;
-  syn__output *out = d->out + (size_t)sentence * best;
-  int *tokens = d->out_tokens + (size_t)sentence * best * limit, size = d->place + 1;
-  float score = sum / syn__length_penalty(d, size);
-  while (ended && k > 0 && score > out[k - 1].score) k--;
-  if (k == best) return;
-  if (n == best) n--; /* the worst one leaves */
-  behind = n - k;
-  memmove(out + k + 1, out + k, behind * sizeof *out);
-  memmove(tokens + (k + 1) * limit, tokens + k * limit, behind * limit * sizeof *tokens);
-  memcpy(tokens + k * limit, text, (size_t)size * sizeof *tokens);
-  out[k].score = score;
-  out[k].size = size;
-  d->n_out[sentence] = (int)n + 1;
-}
-
-/* The next row `to` is the extension e: a copy of the hypothesis' lists with one more token. Keys
-   and values stay where they are; two children of one row share their past. */
-static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) {
-  const syn__hypothesis *from = &d->row[e->row];
-  syn__hypothesis *row = &d->row_next[to];
-  size_t size = (size_t)(d->place + 1) * sizeof(int);
-  memcpy(row->past, from->past, size);
-  memcpy(row->text, from->text, size);
-  row->text[d->place] = e->token;
-  row->sentence = from->sentence;
-  row->slot = from->slot;
-  row->score = e->score;
-}
-
-/* ==============================================================================================
-   >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
-   ============================================================================================== */
-
-/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
-   wanted, what the caller's list does not allow, and the last token of a banned sequence whose
-   others are the newest of the text. The end can always be chosen. */
-static void syn__exclude(const syn_decoder *d, int row, float *z) {
-  const int *text = d->row[row].text, *b;
-  size_t v = (size_t)d->m->config.tgt_vocab, i;
-  float end = z[SYN_END];
-  int n;
-  z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
-  if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
-  if (d->allowed) {
-    const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
-    for (i = 0; i < v; i++)
-      if (!allowed[i]) z[i] = -INFINITY;
-  }
-  for (b = d->banned; b && *b; b += n + 1) {
-    for (n = 0; b[n]; n++) continue;
-    if (n - 1 <= d->place && !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
-      z[b[n - 1]] = -INFINITY;
-  }
-  z[SYN_END] = end;
-}
-
-/* Of the live rows begin..end-1: block maxima of what may be chosen; for a beam log sum exp, which
-   is over all V classes: leaving tokens out when choosing does not change a probability. */
-static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_decoder *d = (const syn_decoder *)job;
-  size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
-  SYN__UNUSED(thread);
-  for (; begin < end; begin++) {
-    float *z = syn__decode_logits(d, (int)begin);
-    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->row_max(z, v));
-    syn__exclude(d, (int)begin, z);
-    t->k->block_max(d->block_max + begin * blocks, z, v);
-  }
-}
-
-/* The logits of all live rows; sampling needs no block maxima. */
-static void syn__make_logits(syn_decoder *d) {
-  syn__linear_kind_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
-  if (d->config.temperature == 0.0f)
-    syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
-  d->has_logits = 1;
-}
-
-/* -- int8 logit bounds: the most probable token without all logits --
-
-   With few rows a step waits for memory, and most of its weights may be those of out.w. For a
-   token's logit z = w x + b we compute z' = scale q x + b from a quarter of the bytes, and
-   |z - z'| <= radius |x|. A token whose upper bound is below the largest lower bound is not the
-   answer. The logits of the few others are computed as always, with the same bits, and the largest
-   is chosen by the same rule. */
-
-static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__logit_bounds *s = (const syn__logit_bounds *)job;
-  size_t n = s->width;
-  SYN__UNUSED(thread);
-  t->k->gemv_int8(s->high + 16 * begin, s->x, s->q + 16 * n * begin, n, end - begin);
-}
-
-/* The most probable of the n candidates, in rising order. The logits of a panel are computed
-   together, at their places in the row. */
-static int syn__choose_candidate(syn_decoder *d, int row, int n) {
-  syn_tape *t = &d->run->tape;
-  const syn_node *head = t->g->nodes[d->m->head];
-  const syn__logit_bounds *s = &d->bounds;
-  syn_matrix w = syn__weight_transposed(t, head, 0);
-  float *z = syn__decode_logits(d, row), top = -INFINITY;
-  syn__product p =
-      syn__product_of(syn_matrix_of(z, 1, w.cols, 0), syn_matrix_of(s->x, 1, w.rows, 0), w,
-                      syn_weight(t, head, 1), 0);
-  int i, panel = -1, best = -1;
-  for (i = 0; i < n; i++) {
-    int token = s->candidates[i];
-    if (token / 16 != panel) {
-      panel = token / 16;
-      t->k->gemm(&p, 0, 1, panel, panel + 1);
-    }
-    if (z[token] > top) top = z[token], best = token;
-  }
-  return best;
-}
-
-/* The token of a row, or -1: all logits are needed, because |x| is 0 or too large for bounds, or
-   because the bounds leave too many candidates. `high` is first z', then the upper bounds. */
-static int syn__choose_bounded(syn_decoder *d, int row) {
-  syn_tape *t = &d->run->tape;
-  const syn_node *head = t->g->nodes[d->m->head];
-  syn__logit_bounds *s = &d->bounds;
-  size_t v = (size_t)d->m->config.tgt_vocab, i;
-  float norm, least;
-  int n = 0;
-  s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
-  norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
-  if (!(norm > 1e-10f && norm < 1e15f)) return -1;
-  syn_parallel(t, syn__task_bounds, s, (v + 15) / 16, 4);
-  t->k->mul(s->high, s->high, s->scale, v);
-  t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
-  syn__exclude(d, row, s->high);
-  memcpy(s->low, s->high, v * sizeof *s->low);
-  t->k->acc_scale(s->low, -norm, s->radius, v);
-  t->k->acc_scale(s->high, norm, s->radius, v);
-  least = t->k->row_max(s->low, v) - s->slack; /* of the most probable token's logit */
-  t->k->block_max(d->block_max, s->high, v);
-  for (i = 0; i < v; i++) {
-    if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < least) i += SYN__BLOCK - 1;
-    else if (s->high[i] >= least) {
-      if (n == (int)v / 16) return -1;
-      s->candidates[n++] = (int)i;
-    }
-  }
-  return syn__choose_candidate(d, row, n);
-}
-
-/* Greedy: the most probable token of a row. Ties: the smaller token, on every machine. It lies in
-   the first block that has the maximum. */
-static int syn__choose_best(syn_decoder *d, int row) {
-  const float *z = syn__decode_logits(d, row), *block_max;
-  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
-  if (SYN__INT8 && !d->has_logits) {
-    int token = syn__choose_bounded(d, row);
-    if (token >= 0) return token;
-    syn__make_logits(d);
-  }
-  block_max = d->block_max + (size_t)row * (size_t)blocks;
-  for (i = 1; i < blocks; i++)
-    if (block_max[i] > block_max[at]) at = i;
-  for (i = at * SYN__BLOCK; i < v; i++)
-    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
-  return SYN_END; /* no logit is a number */
-}
-
-/* -- sampling -- */
-
-/* A key of the heap: the bits of the probability, then ~token. No probability is negative, so their
-   bits have the same order; of equal probabilities the smaller token comes first. A total order,
-   else the heap's layout would decide. */
-static uint64_t syn__sample_key(const float *p, uint64_t token) {
-  uint32_t bits;
-  memcpy(&bits, &p[token], sizeof bits);
-  return (uint64_t)bits << 32 | (uint32_t)~token;
-}
-static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
-
-/* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
-   probable tokens (Fan, Lewis, Dauphin 2018), or those whose probabilities first reach top_p
-   (nucleus sampling, Holtzman et al. 2020). A heap gives them one by one in log V, where sorting
-   would take V log V. The point falls uniformly within the candidates' sum; when rounding leaves it
-   behind the last one, that one is chosen. The random number is a hash of seed (or the sentence's
-   own), sentence and place, not a running state: a sentence gets the same output whoever is decoded
-   beside it. */
-static int syn__choose_sampled(syn_decoder *d, int row) {
-  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
-  size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
-  size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
-  const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
-  const double wanted = all ? 2.0 : (double)d->config.top_p; /* rounding must not end at 1 */
-  double sum = 0.0, point;
-  float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
-  float *p = d->p;
-  syn__heap heap;
-  uint64_t top;
-  syn_random random = {d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
-                                : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place))};
-  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), v);
-  syn__exclude(d, row, p);
-  for (i = 0; i < v; i++)
-    if (p[i] != -INFINITY) d->heap[n++] = i;
-  if (n == 0) return SYN_END;
-  d->c->kernels->softmax(p, p, v);
-  for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
-  heap = syn__heap_of(d->heap, n);
-  while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
-    sum += (double)p[syn__sample_token(top)];
-    d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
-  }
-  point = (double)syn_random_uniform(&random) * sum;
-  for (i = n - 1; i > heap.keys.count; i--) {
-    point -= (double)p[syn__sample_token(d->heap[i])];
-    if (point < 0.0) break;
-  }
-  return syn__sample_token(d->heap[i]);
-}
-
-/* Greedy and sampling: every row is the only one of its sentence and gets one extension. */
-static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void *user) {
-  int i;
-  for (i = 0; i < d->live; i++) {
-    int sentence = d->row[i].sentence;
-    syn__extension *e = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
-    e->row = i;
-    e->score = 0.0f;
-    e->token = d->config.temperature > 0.0f ? syn__choose_sampled(d, i) : syn__choose_best(d, i);
-    e->ended = (call && call(user, sentence, e->token)) || e->token == SYN_END;
-    d->n_top[sentence] = 1;
-  }
-}
-
-/* ==============================================================================================
-   >>search   beam search; the loop over steps; text in, text out
-   ============================================================================================== */
-
-/* Beam search keeps K = `beam` live hypotheses of every sentence. A step has three parts:
-     syn__decode_read      the layers read the newest token of every hypothesis; logits
-     syn__task_beam_top    of every sentence the best 2K extensions by one more token; greedy
-                           decoding and sampling, where K is 1: syn__choose_extensions
-     syn__decode_advance   extensions that end become outputs, the best K others live on */
-
-/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
-   each of which is a token; -inf where there are fewer blocks. high [2K]. */
-static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
-                             float base) {
-  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
-  for (i = 0; i < blocks; i++) {
-    if (n == most && !(block_max[i] > high[n - 1])) continue;
-    if (n < most) n++;
-    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
-    high[k] = block_max[i];
-  }
-  return n == most ? base + high[n - 1] : -INFINITY;
-}
-
-/* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
-   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
-   block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
-   order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
-static void syn__beam_top(const syn_decoder *d, int begin, int end) {
-  int n = 0, at, last, k, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
-  int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
-  syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
-  for (e.row = begin; e.row < end; e.row++) {
-    const float *z = syn__decode_logits(d, e.row);
-    const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
-    float base = d->row[e.row].score - d->log_sum[e.row];
-    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
-    for (at = 0; at < blocks; at++) {
-      float best = base + block_max[at];
-      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
-      last = syn__min(v, (at + 1) * SYN__BLOCK);
-      for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
-        e.score = base + z[e.token];
-        if (e.score < least || z[e.token] == -INFINITY) continue;
-        if (n == most && !(e.score > top[n - 1].score)) continue;
-        e.ended = e.token == SYN_END;
-        if (n < most) n++; /* else the worst one leaves */
-        for (k = n - 1; k > 0 && e.score > top[k - 1].score; k--) top[k] = top[k - 1];
-        top[k] = e;
-      }
-    }
-  }
-  d->n_top[sentence] = n;
-}
-
-/* Behind the live rows of the sentence of row `begin`. */
-static int syn__beam_end(const syn_decoder *d, int begin) {
-  int end = begin + 1;
-  while (end < d->live && d->row[end].sentence == d->row[begin].sentence) end++;
-  return end;
-}
-
-/* Items are live rows; the first of a sentence looks at all of them. */
-static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_decoder *d = (const syn_decoder *)job;
-  int i;
-  SYN__UNUSED(t), SYN__UNUSED(thread);
-  for (i = (int)begin; i < (int)end; i++)
-    if (!i || d->row[i].sentence != d->row[i - 1].sentence)
-      syn__beam_top(d, i, syn__beam_end(d, i));
-}
-
-/* Slots of the next rows to .. to + kept - 1 of a sentence, which has K slots. The first child of a
-   row stays in its parent's slot, where most of its past is, in one piece; the others take free
-   slots. What dead rows left there at earlier places stays. */
-static void syn__beam_slots(syn_decoder *d, int to, int kept) {
-  int base = d->row_next[to].sentence * d->config.beam, i, *slot, empty = 0;
-  memset(d->taken, 0, (size_t)d->config.beam * sizeof *d->taken);
-  for (i = to; i < to + kept; i++) {
-    slot = &d->row_next[i].slot;
-    if (d->taken[*slot - base]++) *slot = -1;
-  }
-  for (i = to; i < to + kept; i++) {
-    if (d->row_next[i].slot >= 0) continue;
-    while (d->taken[empty]) empty++;
-    d->row_next[i].slot = base + empty++;
-  }
-}
-
-/* One sentence. Of its best extensions those that end become outputs; the first K others become the
-   next rows from `to` on, scored with the plain sum. Returns how many rows live on: none after the
-   last step, and none when a bound says that no live hypothesis can win any more. After the K-th
-   has finished a later one can still win. Greedy decoding and sampling are a beam of one. */
-static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
-  const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
-  int k, kept = 0, best = d->config.best;
-  float bound;
-  for (k = 0; k < d->n_top[sentence]; k++) {
-    const syn__extension *e = &top[k];
-    if (e->ended) {
-      d->row[e->row].text[d->place] = e->token;
-      syn__decode_finish(d, sentence, d->row[e->row].text, e->score, 1);
-    } else if (kept < d->config.beam)
-      syn__decode_extend(d, to + kept++, e);
-  }
-  for (k = to; k < to + kept && d->last; k++)
-    syn__decode_finish(d, sentence, d->row_next[k].text, d->row_next[k].score, 0);
-  if (!kept || d->last) return 0;
-  syn__beam_slots(d, to, kept);
-  if (d->n_out[sentence] < best) return kept;
-  /* the bound: log p only falls, and the largest divisor is that of L tokens */
-  bound = d->row_next[to].score / syn__length_penalty(d, d->limit);
-  return bound <= d->out[(sentence + 1) * best - 1].score ? 0 : kept;
-}
-
-/* The extensions become outputs and the next rows. Sentences that are done leave; the rows of the
-   others move up, still in order. */
-static void syn__decode_advance(syn_decoder *d) {
-  syn__hypothesis *row = d->row;
-  int begin, n = 0;
-  for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
-    n += syn__beam_sentence(d, row[begin].sentence, n);
-  d->row = d->row_next;
-  d->row_next = row;
-  d->live = n;
-}
-
-/* -- the loop -- */
-
-/* Refuses what the decoder keeps a pointer to in its own outputs, which a run overwrites. */
-static syn_status syn__decode_kept(const syn_decoder *d) {
-  const struct {
-    const char *name;
-    const void *at;
-  } kept[] = {{"banned", d->banned}, {"allowed", d->allowed}, {"seeds", d->seeds}};
-  size_t outs = (size_t)d->config.sentences * (size_t)d->config.best, i;
-  for (i = 0; i < SYN__COUNT(kept); i++)
-    if (syn__lies_in(kept[i].at, d->out_tokens, outs * (size_t)d->limit * sizeof(int)))
-      return syn__fail(d->c, SYN_E_VALUE, "decoding: `%s` lies in the outputs of this decoder, "
-                       "which the run overwrites: give it a copy", kept[i].name);
-  return SYN_OK;
-}
-
-/* Checks prompts and banned sequences. Sets *length to that of the prompts with begin, 1 where
-   none is given. All have the same, because all rows of a step stand at one place. */
-static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
-  const int *banned = d->banned;
-  int i, j, v = d->m->config.tgt_vocab;
-  *length = 1;
-  if (b->count < 1 || b->count > d->config.sentences)
-    return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
-                     d->config.sentences);
-  for (i = 0; i < b->count && b->tgt; i++) {
-    const int *row = b->tgt + (size_t)i * (size_t)b->tgt_width;
-    int n = syn__row_length(row, b->tgt_width);
-    if (i == 0) *length = n;
-    if (n != *length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
-      return syn__fail(d->c, SYN_E_SHAPE,
-                       "decoding: the prompt of sentence %d has %d tokens; wanted a "
-                       "begin first, all of one length, at most %d", i, n, d->limit);
-    for (j = 0; j < n; j++)
-      if (row[j] < 1 || row[j] >= v)
-        return syn__fail(d->c, SYN_E_VALUE,
-                         "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
-                         v - 1);
-  }
-  if (syn__decode_kept(d)) return SYN_E_VALUE;
-  for (i = 0; banned && (banned[i] || (i && banned[i - 1])); i++) /* two zeros end the last one */
-    if (banned[i] < 0 || banned[i] >= v)
-      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
-                       banned[i], v - 1);
-  return SYN_OK;
-}
-
-/* One hypothesis a sentence, whose text begins with the prompt [length] without its begin. */
-static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
-  int i;
-  d->sentences = d->live = b->count;
-  d->place = d->last = 0;
-  for (i = 0; i < b->count; i++) {
-    d->row[i].sentence = i;
-    d->row[i].slot = i * d->config.beam;
-    d->row[i].score = 0.0f;
-    d->n_out[i] = 0;
-    if (length > 1)
-      memcpy(d->row[i].text, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
-             (size_t)(length - 1) * sizeof(int));
-  }
-}
-
-static int syn__decode_cancelled(syn_decoder *d) {
-  return d->cancelled = d->cancelled || syn__cancelled(d->c) != SYN_OK;
-}
-
-/* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
-   of `prefill` rows. A recurrent node needs the output before, so its chunks have one place. Then
-   come the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
-static int syn__decode_read(syn_decoder *d, int end) {
-  int most = d->m->g.recurrent ? 1 : syn__max(1, d->config.prefill / d->live), places;
-  syn_tape *t = &d->run->tape;
-  const syn_node *head = t->g->nodes[d->m->head];
-  syn_tensor *x = syn_in(t, head, 0);
-  size_t floats = (size_t)d->live * (size_t)syn_width(x);
-  for (;; d->place += places) {
-    places = syn__min(most, end - d->place);
-    syn__decode_rows(d, places);
-    if (d->place + places == end) break;
-    if (syn__decode_cancelled(d)) return 0;
-  }
-  d->place = end - 1;
-  if (places > 1) /* the rows of the last place alone are read: they move to the front */
-    memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
-  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
-  d->has_logits = 0;
-  if (!SYN__INT8 || !d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
-  return 1;
-}
-
-/* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
-   made. Nothing is allocated. */
-static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                                  void *user) {
-  int length;
-  syn_status s;
-  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
-  s = syn__decode_check(d, b, &length);
-  if (s == SYN_OK) s = syn__decode_encode(d, b);
-  if (s != SYN_OK) return s;
-  syn__decode_begin(d, b, length);
-  d->cancelled = 0;
-  while (d->live && syn__decode_read(d, length)) {
-    d->last = length == d->limit || syn__decode_cancelled(d);
-    if (d->config.beam == 1) syn__choose_extensions(d, call, user);
-    else
-      syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
-    syn__decode_advance(d);
-    d->place = length++;
-  }
-  d->run->tape.decode = NULL;
-  return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
-}
-
-/* A callback must not begin another run: its hypotheses would take the place of these. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                           void *user) {
-  syn_status s;
-  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
-  d->sentences = 0; /* of what failed nothing can be read */
-  d->running = 1;
-  s = syn__decode_run(d, b, call, user);
-  d->running = 0;
-  return s;
-}
-
-/* A place in a buffer of the decoder, valid until it decodes again. */
-const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
-                              float *score) {
-  int at, none;
-  if (!size) size = &none;
-  *size = 0;
-  if (score) *score = 0.0f;
-  if (!d || sentence < 0 || sentence >= d->sentences || rank < 0 || rank >= d->n_out[sentence])
-    return NULL;
-  at = sentence * d->config.best + rank;
-  *size = d->out[at].size;
-  if (score) *score = d->out[at].score;
-  return d->out_tokens + (size_t)at * (size_t)d->limit;
-}
-
-/* -- text in, text out -- */
-
-/* Passes pieces of text on as whole characters. Only tokens of bytes cut a character: these bytes
-   wait in part[0..n) until all are there; n + left of them make the character. */
-typedef struct syn__text_stream {
-  const syn_tokenizer *t;
-  syn_text_callback call;
-  void *user;
-  int first; /* 1: no token yet, which the first piece of a text must know */
-  int n, left;
-  char part[4];
-} syn__text_stream;
-
-/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where they
-   are none. */
-static int syn__stream_flush(syn__text_stream *s) {
-  syn_text piece = syn__text_of(s->part, (size_t)s->n);
-  size_t at = 0;
-  if (!s->n) return 0;
-  if (syn__utf8_decode(piece, &at) & SYN__INVALID_BYTE) piece = syn__text_of("\xEF\xBF\xBD", 3);
-  s->n = s->left = 0;
-  return s->call(s->user, piece);
-}
-
-/* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
-static int syn__stream_token(void *user, int sentence, int token) {
-  syn__text_stream *s = (syn__text_stream *)user;
-  syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
-  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0; /* 0: whole characters */
-  SYN__UNUSED(sentence);
-  s->first = 0;
-  if (piece.size == 0) return 0;
-  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
-  if (byte < 0x80) return s->call(s->user, piece) || stop;
-  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-  else s->left--;
-  s->part[s->n++] = piece.at[0];
-  return (!s->left && syn__stream_flush(s)) || stop;
-}
-
-/* The batch of one sentence lies in d->ids. */
-syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
-                                syn_text_callback call, void *user) {
-  syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
-  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
-  syn_status status;
-  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
-  d->sentences = 0;
-  if (!d->m->task->encoder && source.size)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
-                     d->m->task->name, (unsigned long)source.size);
-  b.src = d->ids[SYN_SRC];
-  b.tgt = d->ids[SYN_TGT];
-  if (d->m->task->encoder)
-    b.src_width = syn__text_ids(d->c, d->m, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len);
-  b.tgt_width = syn__text_ids(d->c, d->m, SYN_TGT, prompt, d->ids[SYN_TGT], d->limit);
-  if (b.src_width < 0 || b.tgt_width < 0) return d->c->status;
-  stream.t = d->m->tokenizer[SYN_TGT];
-  stream.first = b.tgt_width == 1;
-  status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
-  d->running = 1; /* also where the rest of a character is passed on */
-  if (call) syn__stream_flush(&stream);
-  d->running = 0;
-  return status;
-}
-
-size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
-                               size_t capacity, float *score) {
-  int size;
-  const int *ids = syn_decoder_output(d, sentence, rank, &size, score);
-  return syn_tokenizer_decode(ids ? d->m->tokenizer[SYN_TGT] : NULL, ids, size, out, capacity);
-}
-
-/* -- the plan -- */
-
-/* A decoder with its run; 0: the task has none, or refused. */
-static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
-                                 const syn_decode_config *config) {
-  syn_decoder d;
-  size_t bytes;
-  if (!m->task->decoder) return 0;
-  memset(&d, 0, sizeof d);
-  bytes = syn__decoder_measure(&d, c, m, config);
-  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits, &d.cache)) : 0;
-}
-
-/* The graph is built as for a model, without weights: only so are the sizes those that will be.
-   Trainer and decoder resolve their configurations themselves; neither has memory here. */
-syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
-                       const syn_decode_config *decode, syn_plan *plan) {
-  syn_model *m = syn__model_shell(c, config);
-  syn__layout panels = {NULL, 0};
+/* What training takes, for syn_plan_of: also the runs whose limits are those of a training step. */
+static void syn__plan_training(syn_context *c, syn_model *m, const syn_train_config *train,
+                               syn_plan *plan) {
   syn_trainer t;
-  syn_plan none;
-  if (!plan) plan = &none;
-  memset(plan, 0, sizeof *plan);
-  if (!m) return c->status;
+  syn_limits limits;
   memset(&t, 0, sizeof t);
   t.c = c;
   t.m = m;
-  if (!syn__train_resolve(&t, train)) {
-    const syn_limits limits = syn__train_limits(t.config.batch_tokens, t.config.length);
-    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->floats, sizeof(float)));
-    plan->training = syn__trainer_bytes(&t);
-    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
-    plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
-    plan->decoding = syn__decoder_bytes(c, m, decode);
-    plan->packed = syn__add_size(plan->weights, plan->decoding);
-    if (!decode || !decode->type || strcmp(decode->type, "i8")) {
-      m->packed = 1;
-      syn__layout_weights(m, &panels);
-      plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
-    }
-  }
-  if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
-  syn_model_free(m);
-  return c->status;
+  if (syn__train_resolve(&t, train)) return;
+  limits = syn__train_limits(t.config.batch_tokens, t.config.length);
+  plan->training = syn__trainer_bytes(&t);
+  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
+  plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
 }
 
 /* ==============================================================================================
-   >>tokenizer   what all tokenizers share: reading characters, the vocabulary, counting words
+   >>tokenizer learning   a tokenizer from lines of text; its bytes
    ============================================================================================== */
-
-/* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
-   one section `>>tokenizer NAME` below; the list in >>tokenizers says how to add one.
-
-     kind    tokens          ids from 4 on are in the order of     unknown
-     byte    the 256 bytes   their value                           never
-     char    characters      their code point                      a new character, an invalid byte
-     space   words           how often they occur, then bytes      a new word
-     bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
-             of many: bytes  256 bytes; then as above              never
-     line    whole lines     bytes                                 a new line
-
-   A word of bpe is one white-space character of ASCII and all that follows up to the next: the
-   tokens joined together are the text again. A word of space begins with the space or the line end
-   that is left of a run of white space (syn__scanner_next). Every order is one of counts or of
-   bytes, so the vocabulary depends neither on hash values, nor on the machine, nor on the order of
-   the lines. Learning reads the lines once and keeps their distinct words, not the text. */
-
-#define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
-#define SYN__SENTINELS 100               /* as many as T5 has */
-#define SYN__TOKENIZER_FLAGS (SYN_LOWERCASE | SYN_SENTINELS | SYN_NFC)
-
-#define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
-
-/* A scanner whose characters may be composed. Learning and encoding both read through it, so they
-   see the same words. Nothing is allocated: those of a composed sequence wait in `ready`. */
-typedef struct syn__reader {
-  syn__scanner scan;
-  int nfc;         /* 1: composed */
-  int next, count; /* of `ready`: those from next on were not read */
-  uint32_t ready[SYN__MARKS + 4]; /* a character with its marks */
-} syn__reader;
-
-static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
-  memset(r, 0, sizeof *r);
-  syn__scanner_begin(&r->scan, text, split);
-}
-
-/* Adds the next character to `ready`, whose last character that is no mark stands at *start; 0: it
-   belongs to the next sequence. A mark goes behind those of a lower or of its own class. */
-static int syn__reader_add(syn__reader *r, int *start) {
-  uint32_t parts[4], both, *s = r->ready;
-  int count = syn__decompose(syn__scanner_next(&r->scan), parts), i, k;
-  for (i = 0; i < count; i++) {
-    const uint32_t kind = syn__mark_class(parts[i]);
-    if (kind) {
-      if (i == 0 && r->count > SYN__MARKS) return 0;
-      for (k = r->count++; k > *start && (s[k - 1] >> SYN__CLASS & 255) > kind; k--)
-        s[k] = s[k - 1];
-      s[k] = kind << SYN__CLASS | parts[i];
-      continue;
-    }
-    if (r->count) r->count = syn__compose_marks(s, *start, r->count);
-    both = r->count == *start + 1 ? syn__compose_pair(s[*start], parts[i]) : 0;
-    if (!both && r->count && i == 0) return 0;
-    if (!both) *start = r->count++;
-    s[*start] = both ? both : parts[i];
-  }
-  return 1;
-}
-
-/* Fills `ready` with the next sequence in normalization form C. The character that ends a sequence
-   is read again. ASCII before a byte that begins no mark needs no look at it. */
-static void syn__reader_compose(syn__reader *r) {
-  int start = 0, i;
-  r->next = r->count = 0;
-  while (syn__scanner_more(&r->scan)) {
-    const syn__scanner before = r->scan;
-    if (r->count == 1 && r->ready[0] < 0x80 && !before.mark &&
-        (before.ends || (unsigned char)before.text.at[before.at] < 0xCC))
-      break;
-    if (syn__reader_add(r, &start)) continue;
-    r->scan = before;
-    break;
-  }
-  r->count = syn__compose_marks(r->ready, start, r->count);
-  for (i = 0; i < r->count; i++) r->ready[i] &= SYN__INVALID_BYTE | ((1u << SYN__CLASS) - 1);
-}
-
-/* As those of the scanner. */
-static int syn__reader_more(const syn__reader *r) {
-  return r->next < r->count || syn__scanner_more(&r->scan);
-}
-static uint32_t syn__reader_next(syn__reader *r) {
-  if (!r->nfc) return syn__scanner_next(&r->scan);
-  if (r->next == r->count) syn__reader_compose(r);
-  return r->ready[r->next++];
-}
-static int syn__reader_in_word(const syn__reader *r) {
-  return r->next < r->count || syn__scanner_in_word(&r->scan);
-}
-
-/* Every character of a text as it is, a byte order mark, too. */
-static syn__reader syn__reader_of(syn_text text) {
-  syn__reader r;
-  syn__reader_begin(&r, text, SYN__WHOLE);
-  r.scan.at = 0;
-  return r;
-}
-
-/* Where encoding writes: all ids are counted, the first `capacity` are kept. */
-typedef struct syn__ids {
-  int *at;
-  int capacity, count;
-} syn__ids;
-
-/* The count stops at INT_MAX, above any capacity. */
-static void syn__ids_add(syn__ids *out, int id) {
-  if (out->count < out->capacity) out->at[out->count] = id; /* else it is only counted */
-  if (out->count < INT_MAX) out->count++;
-}
-
-/* A kind of tokenizer: its section defines one. */
-typedef struct syn__tokenizer_kind {
-  const char *name;
-  const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
-  int split;           /* how a text is read; one space is put before a text that is split */
-  int sized;           /* 1: the spec is NAME:SIZE */
-  size_t longest;      /* characters of a word; those behind them begin a new word */
-  int utf8;            /* 1: a word with an invalid byte is not learned */
-  /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
-     always the same, `learn` makes them without lines. */
-  syn_status (*add)(syn_tokenizer *t, syn_text token);
-  syn_status (*learn)(syn_tokenizer *t, const syn_text *texts, size_t count);
-  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
-} syn__tokenizer_kind;
-
-/* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
-   vocabulary, so the place of a merge gives its own id. */
-typedef struct syn__merge {
-  int left, right; /* ids of older tokens */
-} syn__merge;
-
-/* Read-only once it was made. Token `id` is text id - SYN_FIRST_TOKEN of the vocabulary; a kind
-   chooses the keys of its map: code point, hash of a word, pair of ids. */
-struct syn_tokenizer {
-  syn_context *c;
-  const syn__tokenizer_kind *kind; /* one of syn__tokenizer_kinds */
-  int flags, size;    /* size: SIZE of the spec, else 0 */
-  char type[24];      /* the spec */
-  syn__texts vocab; /* the tokens in the order of their ids */
-  syn__array merges;  /* syn__merge */
-  size_t n_learned;   /* tokens without the sentinels behind them */
-};
-
-/* Reads a text of the caller for a tokenizer, without its byte order mark. */
-static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
-  syn__reader r;
-  syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
-  r.scan.lower = !!(t->flags & SYN_LOWERCASE);
-  r.nfc = !!(t->flags & SYN_NFC);
-  return r;
-}
-
-static syn_text syn__token_text(const syn_tokenizer *t, int id) {
-  return syn__texts_at(&t->vocab, (size_t)(id - SYN_FIRST_TOKEN));
-}
-
-/* The id of the token with this key, 0 when there is none. */
-static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
-  int found = syn__map_find(&t->vocab.map, key, NULL, NULL);
-  return found ? found + SYN_FIRST_TOKEN - 1 : 0;
-}
-
-/* Adds the next token: `token` behind the bytes that are written already, mostly none. */
-static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
-  if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB)
-    return syn__fail(t->c, SYN_E_VALUE, "tokenizer: more than %d tokens", SYN__MAX_VOCAB);
-  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__texts_end(&t->vocab, key);
-}
-
-/* Refuses the next token of a saved tokenizer. */
-static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
-  return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
-                   syn_tokenizer_size(t), wanted);
-}
-
-/* Distinct words of the lines with their counts. */
-typedef struct syn__counter {
-  syn__texts texts; /* the distinct ones; a key is the hash of its text */
-  syn__array counts; /* uint64_t */
-  int utf8; /* 1: words with an invalid byte are not counted */
-} syn__counter;
-
-static syn__counter syn__counter_of(syn_context *c, int utf8) {
-  syn__counter k;
-  memset(&k, 0, sizeof k);
-  k.texts.c = c;
-  k.utf8 = utf8;
-  return k;
-}
-
-static void syn__counter_free(syn__counter *k) {
-  syn__free(k->texts.c, k->counts.items);
-  syn__texts_free(&k->texts);
-}
-
-static uint64_t *syn__counter_count(const syn__counter *k, int i) {
-  return (uint64_t *)k->counts.items + i;
-}
-
-/* Counts every word of r, of at most `longest` characters, `times` times. A word is written as the
-   unfinished text; its bytes are dropped when it is known or not counted. So memory grows with the
-   number of distinct words alone. */
-static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longest, uint64_t times) {
-  syn__texts *t = &k->texts;
-  char bytes[4];
-  while (syn__reader_more(&r)) {
-    size_t begin = t->bytes.count, n = 0;
-    uint32_t ch, invalid = 0;
-    syn_text word;
-    int known;
-    do {
-      ch = syn__reader_next(&r);
-      invalid |= ch & SYN__INVALID_BYTE;
-      if (syn__texts_write(t, syn__text_of(bytes, syn__utf8_encode(ch, bytes))))
-        return SYN_E_MEMORY;
-    } while (++n < longest && syn__reader_in_word(&r));
-    word = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
-    known = syn__texts_find(t, word);
-    if (known) *syn__counter_count(k, known - 1) += times;
-    if (known || (invalid && k->utf8)) t->bytes.count = begin;
-    else if (syn__append(t->c, &k->counts, &times, 1, sizeof times) ||
-             syn__texts_end(t, syn__text_hash(word)))
-      return SYN_E_MEMORY;
-  }
-  return SYN_OK;
-}
-
-/* Counts every word of the lines. */
-static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *texts,
-                                   size_t count) {
-  syn_status status = SYN_OK;
-  size_t i;
-  for (i = 0; i < count && !status; i++)
-    status = syn__count_words(k, syn__reader_given(t, texts[i]), t->kind->longest, 1);
-  return status;
-}
-
-/* Orders of the texts of a counter: by bytes, by count. */
-static int syn__order_text(const void *owner, int a, int b) {
-  const syn__texts *t = &((const syn__counter *)owner)->texts;
-  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
-}
-static int syn__order_count(const void *owner, int a, int b) {
-  const syn__counter *k = (const syn__counter *)owner;
-  uint64_t x = *syn__counter_count(k, a), y = *syn__counter_count(k, b);
-  return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
-}
-
-/* Adds every text with a count above 0 as a token, in order. */
-static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order) {
-  size_t n = k->texts.ends.count, i;
-  int *sorted = syn__sorted(t->c, k, n, order);
-  syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
-  for (i = 0; i < n && !status; i++)
-    if (*syn__counter_count(k, sorted[i]))
-      status = t->kind->add(t, syn__texts_at(&k->texts, (size_t)sorted[i]));
-  syn__free(t->c, sorted);
-  return status;
-}
-
-/* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
-   is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
-static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
-  syn__counter k = syn__counter_of(t->c, t->kind->utf8);
-  syn_status status = syn__count_lines(&k, t, texts, count);
-  if (!status)
-    status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
-  syn__counter_free(&k);
-  return status;
-}
-
-/* ==============================================================================================
-   >>tokenizer byte   a token for each of the 256 bytes
-   ============================================================================================== */
-
-/* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
-static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
-  syn_status status = SYN_OK;
-  int i;
-  SYN__UNUSED(texts);
-  SYN__UNUSED(count);
-  for (i = 0; i < 256 && !status; i++) {
-    const char byte = (char)i;
-    status = syn__token_add(t, syn__text_of(&byte, 1), (uint64_t)i);
-  }
-  return status;
-}
-
-/* Decodes characters only for lower case: an invalid byte is written as it was read. */
-static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  size_t i, size;
-  SYN__UNUSED(t);
-  while (syn__reader_more(&r)) {
-    size = syn__utf8_encode(syn__reader_next(&r), bytes);
-    for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
-  }
-}
-
-static const syn__tokenizer_kind syn__tokenizer_byte = {
-    "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
-
-/* ==============================================================================================
-   >>tokenizer char   a token for each character of the lines
-   ============================================================================================== */
-
-static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
-  size_t at = 0;
-  uint32_t ch = token.size ? syn__utf8_decode(token, &at) : SYN__INVALID_BYTE;
-  if (ch & SYN__INVALID_BYTE || at != token.size || syn__token_find(t, ch))
-    return syn__token_refuse(t, "one new UTF-8 character"); /* a saved file is damaged */
-  return syn__token_add(t, token, ch);
-}
-
-/* The id of a character; SYN_UNKNOWN for a new one, and for an invalid byte, which no map holds. */
-static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
-  int id = syn__token_find(t, ch);
-  return id ? id : SYN_UNKNOWN;
-}
-
-static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  while (syn__reader_more(&r)) syn__ids_add(out, syn__char_id(t, syn__reader_next(&r)));
-}
-
-/* Learning takes every character for a word. */
-static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn,
-    syn__char_encode};
-
-/* ==============================================================================================
-   >>tokenizer space   a token for each word of the lines
-   ============================================================================================== */
-
-/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not
-   split texts it is any text. A token of a saved file may be neither. Old files have words with
-   other white space, which no text is encoded to. */
-static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
-  int split = t->kind->split;
-  int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
-  size_t at = 1; /* behind the white space */
-  while (split && valid && at < token.size)
-    valid = !syn__is_white(token.at[at]) && !(syn__utf8_decode(token, &at) & SYN__INVALID_BYTE);
-  if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
-  return syn__token_add(t, token, syn__text_hash(token));
-}
-
-/* Is the word that begins at r this token? It is read, since it may be too long for a buffer. */
-static int syn__word_equal(syn__reader r, syn_text token) {
-  char bytes[4];
-  size_t at = 0, size;
-  do {
-    size = syn__utf8_encode(syn__reader_next(&r), bytes);
-    if (token.size - at < size || memcmp(token.at + at, bytes, size) != 0) return 0;
-    at += size;
-  } while (syn__reader_in_word(&r));
-  return at == token.size;
-}
-
-/* The bytes of a word, read one after the other where a map tests them: hashes are equal. */
-typedef struct syn__word {
-  const syn__reader *start;
-  syn__reader r;        /* copied from `start` for the first byte */
-  char bytes[4];        /* of the character that was read last */
-  uint32_t begin, size; /* its place in the word, its bytes; size 0: none was read */
-  int more;             /* characters follow */
-} syn__word;
-
-static int syn__word_symbol(void *user, uint32_t i) {
-  syn__word *w = (syn__word *)user;
-  if (!w->size) w->r = *w->start;
-  while (i >= w->begin + w->size) {
-    if (!w->more) return 0;
-    w->begin += w->size;
-    w->size = (uint32_t)syn__utf8_encode(syn__reader_next(&w->r), w->bytes);
-    w->more = syn__reader_in_word(&w->r);
-  }
-  return 256 + (unsigned char)w->bytes[i - w->begin];
-}
-
-/* Reads a word once for its hash, then again to compare it with the token of that hash. */
-static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  syn__word word;
-  while (syn__reader_more(&r)) {
-    const syn__reader begin = r; /* to read it again */
-    uint64_t key = SYN_HASH_START;
-    int i;
-    word.start = &begin, word.begin = word.size = 0, word.more = 1;
-    do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
-    while (syn__reader_in_word(&r));
-    i = syn__map_find(&t->vocab.map, key, syn__word_symbol, &word);
-    if (i && !syn__word_equal(begin, syn__texts_at(&t->vocab, (size_t)i - 1))) i = 0;
-    syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
-  }
-}
-
-/* The unknown word brings its space along. */
-static const syn__tokenizer_kind syn__tokenizer_space = {
-    "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
-    syn__word_encode};
-
-/* ==============================================================================================
-   >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
-   ============================================================================================== */
-
-/* The tokens are first the characters. Where they would take more than half of SIZE, which is then
-   at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
-   most frequent follow, up to half of SIZE. All others, and what is not UTF-8, are spelled in
-   bytes: nothing is unknown. A byte from 0x80 on is in no merge, so all other tokens are whole
-   characters. A saved file needs no mark of it: no other token is one such byte.
-
-   Then, again and again, the pair of neighbours with the
-   highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
-   new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
-   each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
-
-   Encoding merges, while there is one, the pair of a word whose merge has the lowest id. A token is
-   part of later merges only, so this equals applying all merges in the order they were learned.
-
-   Learning keeps each distinct word once, as ids. Each pair has its count and a list of the words
-   it came up in; a word that it has left since is noticed when the word is read. A count grows only
-   in the step that makes one of its two tokens, so a heap entry is at worst too high: when it comes
-   first, it is pushed again with its true count. A merge costs what changes in the words that hold
-   its pair. Links are indices, because arrays move when they grow. */
-
-/* Ids are at least 1, so a pair is at least 2^32 and no code point in the same map. */
-static uint64_t syn__pair_key(int left, int right) {
-  return (uint64_t)left << 32 | (uint32_t)right;
-}
-
-/* Half of it are the fixed tokens with all bytes. */
-#define SYN__BPE_BYTES (2 * (SYN_FIRST_TOKEN + 256))
-
-/* 1: characters without a token are spelled in bytes; then id SYN_FIRST_TOKEN + i is byte i for all
-   bytes from 0x80 on, and every character of ASCII has a token. */
-static int syn__bpe_spells(const syn_tokenizer *t) {
-  return t->vocab.ends.count >= 256 && syn__texts_begin(&t->vocab, 256) == 256;
-}
-
-/* The token is a part of a character. */
-static int syn__bpe_is_part(syn_text token) {
-  return token.size == 1 && (unsigned char)token.at[0] >= 0x80;
-}
-
-/* A character, or byte i as token i: with 128 tokens of one byte before, which are ASCII. */
-static syn_status syn__bpe_add(syn_tokenizer *t, syn_text token) {
-  const size_t byte = token.size ? (unsigned char)token.at[0] : 0;
-  if (!syn__bpe_is_part(token) || t->vocab.ends.count != byte || t->vocab.bytes.count != byte)
-    return syn__char_add(t, token);
-  return syn__token_add(t, token, SYN__INVALID_BYTE | byte);
-}
-
-/* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
-   by their pairs. The bytes are reserved first: they are copied within the array. */
-static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
-  syn__array *bytes = &t->vocab.bytes;
-  syn__merge merge = {left, right};
-  int id = syn_tokenizer_size(t);
-  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
-      syn__bpe_is_part(syn__token_text(t, left)) || syn__bpe_is_part(syn__token_text(t, right)) ||
-      syn__token_find(t, syn__pair_key(left, right)))
-    return syn__token_refuse(t, "a new pair of tokens before it");
-  if (syn__grow(t->c, &bytes->items, &bytes->capacity,
-                bytes->count + syn__token_text(t, left).size + syn__token_text(t, right).size, 1) ||
-      syn__append(t->c, &t->merges, &merge, 1, sizeof merge) ||
-      syn__texts_write(&t->vocab, syn__token_text(t, left)))
-    return SYN_E_MEMORY;
-  return syn__token_add(t, syn__token_text(t, right), syn__pair_key(left, right));
-}
-
-/* The merge of the neighbours s[0], s[1]; 0 for none. */
-static int syn__merge_find(const syn_tokenizer *t, const int *s) {
-  return syn__token_find(t, syn__pair_key(s[0], s[1]));
-}
-
-/* Merges the ids s[0..n) of one word, returns how many are left. merged[i] is the merge of s[i] and
-   s[i+1]; the lowest goes first, of equal ones the left. An unknown id is in no pair. A merge
-   changes two entries of merged[] alone, so the map is searched fewer than 3 n times. */
-static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
-  int merged[SYN__MAX_WORD], i, best, low;
-  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_find(t, s + i);
-  for (;;) {
-    for (low = best = i = 0; i + 1 < n; i++)
-      if (merged[i] && (!low || merged[i] < low)) low = merged[i], best = i;
-    if (!low) return n; /* no pair of this word is a merge */
-    s[best] = low; /* its right neighbour goes: */
-    n--;
-    for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
-    if (best + 1 < n) merged[best] = syn__merge_find(t, s + best);
-    if (best > 0) merged[best - 1] = syn__merge_find(t, s + best - 1);
-  }
-}
-
-/* Writes the merged ids of a word, or of its part between characters that are spelled. */
-static void syn__bpe_write(const syn_tokenizer *t, int *s, int n, syn__ids *out) {
-  int i;
-  n = syn__merge_word(t, s, n);
-  for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
-}
-
-static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  const int spells = syn__bpe_spells(t);
-  int s[SYN__MAX_WORD], n, length;
-  char bytes[4];
-  size_t i, size;
-  while (syn__reader_more(&r)) {
-    n = length = 0;
-    do { /* the characters of one word */
-      const uint32_t ch = syn__reader_next(&r);
-      const int id = syn__token_find(t, ch);
-      if (id || !spells) {
-        s[n++] = id ? id : SYN_UNKNOWN;
-        continue;
-      }
-      syn__bpe_write(t, s, n, out);
-      n = 0;
-      size = syn__utf8_encode(ch, bytes);
-      for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
-    } while (++length < SYN__MAX_WORD && syn__reader_in_word(&r));
-    syn__bpe_write(t, s, n, out);
-  }
-}
-
-typedef struct syn__bpe_pair {
-  syn__merge ids;
-  int words; /* the last of its links + 1; 0: none */
-  uint64_t count, queued; /* queued: its count when it was pushed, which orders it in the heap */
-} syn__bpe_pair;
-typedef struct syn__bpe_link {
-  int word, next; /* next: the link before it + 1; 0: none */
-} syn__bpe_link;
-typedef struct syn__bpe {
-  syn_tokenizer *t;
-  syn__counter counter;                  /* of the words */
-  syn__array ids;                        /* int, those of all words, a 0 before and behind each */
-  syn__array begins;                     /* int, of each word: its first id */
-  syn__array pairs, links;               /* syn__bpe_pair, syn__bpe_link */
-  syn__map map;                          /* pair key -> pair + 1 */
-  syn__heap heap;                        /* of pairs */
-  int first_new;                         /* pairs from here on are new in this step */
-} syn__bpe;
-
-static void syn__bpe_free(syn__bpe *b) {
-  syn__counter_free(&b->counter);
-  syn__free(b->t->c, b->ids.items);
-  syn__free(b->t->c, b->begins.items);
-  syn__free(b->t->c, b->pairs.items);
-  syn__free(b->t->c, b->links.items);
-  syn__map_free(b->t->c, &b->map);
-  syn__free(b->t->c, b->heap.keys.items);
-}
-
-static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
-  return (syn__bpe_pair *)b->pairs.items + i;
-}
-
-/* Order of pairs in the heap: the larger count first; of equal counts, which are frequent, left
-   text, then right text, then ids. Without a rule two machines would learn two vocabularies. */
-static int syn__bpe_order(const void *owner, int i, int j) {
-  const syn__bpe *b = (const syn__bpe *)owner;
-  const syn__bpe_pair *p = syn__bpe_pair_at(b, i), *q = syn__bpe_pair_at(b, j);
-  syn__merge x = p->ids, y = q->ids;
-  int order = p->queued != q->queued ? (p->queued > q->queued ? -1 : 1) : 0;
-  if (!order)
-    order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
-  if (!order)
-    order = syn__text_compare(syn__token_text(b->t, x.right), syn__token_text(b->t, y.right));
-  if (!order) order = x.left != y.left ? x.left - y.left : x.right - y.right;
-  return order;
-}
-
-/* The tokens of all bytes. Those of ASCII are characters like others. */
-static syn_status syn__bpe_bytes(syn_tokenizer *t) {
-  syn_status status = SYN_OK;
-  int i;
-  for (i = 0; i < 256 && !status; i++) {
-    const char byte = (char)i;
-    status = syn__bpe_add(t, syn__text_of(&byte, 1));
-  }
-  return status;
-}
-
-/* Adds the characters, counted in `all`, or the bytes with the most frequent ones. */
-static syn_status syn__bpe_characters(syn_tokenizer *t, const syn__counter *all) {
-  size_t n = all->texts.ends.count, most = (size_t)(t->size - SYN_FIRST_TOKEN), i;
-  int spells = t->size >= SYN__BPE_BYTES && n + SYN_FIRST_TOKEN > (size_t)t->size / 2;
-  int *sorted;
-  if (!spells && n > most)
-    return syn__fail(t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
-                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in "
-                     "bytes", t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN,
-                     SYN__BPE_BYTES);
-  if (!spells) return syn__add_counted(t, all, syn__order_text);
-  if (syn__bpe_bytes(t)) return t->c->status;
-  for (i = 0; i < n; i++)
-    if (syn__texts_at(&all->texts, i).size == 1) *syn__counter_count(all, (int)i) = 0;
-  sorted = syn__sorted(t->c, all, n, syn__order_count);
-  if (!sorted) return SYN_E_MEMORY;
-  for (i = (size_t)(t->size - SYN__BPE_BYTES) / 2; i < n; i++)
-    *syn__counter_count(all, sorted[i]) = 0; /* the rare ones are spelled */
-  syn__free(t->c, sorted);
-  return syn__add_counted(t, all, syn__order_text);
-}
-
-/* Counts the characters of the words, the space in any case: every word begins with white space. */
-static syn_status syn__bpe_alphabet(syn__bpe *b) {
-  const syn__texts *words = &b->counter.texts;
-  syn__counter all = syn__counter_of(b->t->c, 1);
-  size_t i;
-  syn__reader space = syn__reader_of(syn__text_of(" ", 1));
-  syn_status status = syn__count_words(&all, space, 1, 1);
-  for (i = 0; i < words->ends.count && !status; i++)
-    status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i)), 1,
-                              *syn__counter_count(&b->counter, (int)i));
-  if (!status) status = syn__bpe_characters(b->t, &all);
-  syn__counter_free(&all);
-  return status;
-}
-
-/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). SYN_UNKNOWN and
-   the 0 at an end of the word are in no pair. A new pair is made; the word is linked to a pair that
-   is new in this step, once: words are read one after the other. */
-static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
-  uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair *p, added = {{left, right}, 0, 0, 0};
-  syn__bpe_link link;
-  int found;
-  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
-  found = syn__map_find(&b->map, key, NULL, NULL);
-  if (!found) {
-    if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
-    found = (int)b->pairs.count;
-    if (syn__map_add(b->t->c, &b->map, key, NULL)) return SYN_E_MEMORY;
-  }
-  p = syn__bpe_pair_at(b, found - 1);
-  p->count += times;
-  if (found <= b->first_new) return SYN_OK; /* its words were linked before */
-  if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
-  link.word = word, link.next = p->words;
-  if (syn__append(b->t->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
-  p->words = (int)b->links.count;
-  return SYN_OK;
-}
-
-/* Pushes a pair that occurs twice: the merge of a pair that occurs once would only store a part of
-   the training text. */
-static syn_status syn__bpe_push(syn__bpe *b, int pair) {
-  syn__bpe_pair *p = syn__bpe_pair_at(b, pair);
-  p->queued = p->count;
-  return p->count >= 2 ? syn__heap_push(b->t->c, &b->heap, (uint64_t)pair) : SYN_OK;
-}
-
-/* Replaces the pair by `id` in one word, from left to right. The word gets shorter in its place.
-   When x left right y becomes x id y, three pairs go and two come. In a a a the pair a a is there
-   twice: the first place subtracts both, as left right and as right y. */
-static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
-  int *s = (int *)b->ids.items + ((const int *)b->begins.items)[word];
-  uint64_t times = *syn__counter_count(&b->counter, word);
-  int i, n = 0;
-  for (i = 0; s[i]; i++) {
-    int x = s[n - 1], y; /* s[-1] is 0 */
-    if (s[i] != pair.left || s[i + 1] != pair.right) {
-      s[n++] = s[i];
-      continue;
-    }
-    y = s[i + 2];
-    if (syn__bpe_count(b, word, pair.left, pair.right, 0 - times) ||
-        syn__bpe_count(b, word, x, pair.left, 0 - times) ||
-        syn__bpe_count(b, word, x, id, times) ||
-        syn__bpe_count(b, word, pair.right, y, 0 - times) ||
-        syn__bpe_count(b, word, id, y, times))
-      return SYN_E_MEMORY;
-    s[n++] = id; /* takes the place of two ids */
-    i++;
-  }
-  s[n] = 0;
-  return SYN_OK;
-}
-
-/* The distinct words as ids, and the counts of their pairs. What is spelled in bytes is in no pair,
-   as if it were unknown. */
-static syn_status syn__bpe_words(syn__bpe *b) {
-  int i, begin, left, id = 0;
-  uint32_t ch;
-  if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
-  for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
-    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i));
-    begin = (int)b->ids.count;
-    if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
-    do {
-      left = id; /* 0 before the first */
-      id = 0; /* behind the last, too */
-      if (syn__reader_more(&r)) {
-        ch = syn__reader_next(&r);
-        id = ch & SYN__INVALID_BYTE ? SYN_UNKNOWN : syn__char_id(b->t, ch);
-      }
-      if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
-          syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
-        return SYN_E_MEMORY;
-    } while (id);
-  }
-  return SYN_OK;
-}
-
-/* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
-   array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
-static syn_status syn__bpe_merge(syn__bpe *b) {
-  syn_context *c = b->t->c;
-  uint64_t first;
-  int id, next;
-  while ((id = syn_tokenizer_size(b->t)) < b->t->size) {
-    syn__bpe_pair p;
-    for (; b->first_new < (int)b->pairs.count; b->first_new++)
-      if (syn__bpe_push(b, b->first_new)) return SYN_E_MEMORY;
-    if (!syn__heap_pop(&b->heap, &first)) break;
-    p = *syn__bpe_pair_at(b, (int)first);
-    if (p.count != p.queued) { /* it fell since it was pushed */
-      if (syn__bpe_push(b, (int)first)) return SYN_E_MEMORY;
-      continue;
-    }
-    if (syn__merge_add(b->t, p.ids.left, p.ids.right)) return c->status; /* its id is `id` */
-    for (next = p.words; next;) {
-      syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
-      if (syn__bpe_merge_word(b, link.word, p.ids, id)) return SYN_E_MEMORY;
-      next = link.next;
-    }
-  }
-  return SYN_OK;
-}
-
-static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
-  syn__bpe b;
-  syn_status status;
-  memset(&b, 0, sizeof b);
-  b.t = t;
-  b.counter.texts.c = t->c;
-  b.heap.owner = &b;
-  b.heap.order = syn__bpe_order;
-  status = syn__count_lines(&b.counter, t, texts, count); /* distinct words */
-  if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
-  if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
-  if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
-  syn__bpe_free(&b);
-  return status;
-}
-
-static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__bpe_add, syn__bpe_learn,
-    syn__bpe_encode};
-
-/* ==============================================================================================
-   >>tokenizer line   a token for each whole line
-   ============================================================================================== */
-
-/* The functions of the tokenizer for words, without splitting. */
-static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn,
-    syn__word_encode};
-
-/* ==============================================================================================
-   >>tokenizers   the one list of tokenizers; the public functions
-   ============================================================================================== */
-
-/* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
-   the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
-   line of the comment of syn_tokenizer_learn in >>api. Outside: SPECS in tests/test_text.c, the
-   option --tokenizer in tools/syn.c. */
-static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
-    &syn__tokenizer_byte, /* 0 in a saved file */
-    &syn__tokenizer_char, /* 1 */
-    &syn__tokenizer_space, /* 2 */
-    &syn__tokenizer_bpe, /* 3 */
-    &syn__tokenizer_line, /* 4 */
-};
-
-/* 1: a tokenizer of this kind may have this SIZE. */
-static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) {
-  return kind->sized ? size > SYN_FIRST_TOKEN && size <= SYN__MAX_VOCAB : size == 0;
-}
 
 /* The kind that a spec names, and its SIZE; null (recorded) when it names none. Reading stops at
    the first number above the limit, so it cannot overflow. */
@@ -20526,40 +22320,6 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
   return NULL;
 }
 
-/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
-   have equal types. */
-static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
-                                         uint32_t size) {
-  syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
-  if (!t) return NULL;
-  t->c = t->vocab.c = c;
-  t->kind = kind;
-  t->flags = flags;
-  t->size = (int)size;
-  syn__snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
-  return t;
-}
-
-/* t with its sentinels behind the other tokens, or null and freed when `status` or a step is an
-   error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
-   flag tells all. */
-static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
-  char text[16];
-  int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
-  t->n_learned = t->vocab.ends.count; /* the sentinels come behind */
-  if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
-    status = syn__token_refuse(t, "among 2^24 with its sentinels");
-  for (i = 0; i < n && !status; i++) {
-    syn__snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
-    if (syn__texts_write(&t->vocab, syn__text_of(text, strlen(text))) ||
-        syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t)))
-      status = SYN_E_MEMORY;
-  }
-  if (!status) return t;
-  syn_tokenizer_free(t);
-  return NULL;
-}
-
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *texts, size_t count) {
   uint32_t size = 0;
@@ -20576,103 +22336,7 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
   t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
   return t ? syn__tokenizer_finish(t, kind->learn(t, texts, count)) : NULL;
 }
-
-void syn_tokenizer_free(syn_tokenizer *t) {
-  if (!t) return;
-  syn__texts_free(&t->vocab);
-  syn__free(t->c, t->merges.items);
-  syn__free(t->c, t);
-}
-
-int syn_tokenizer_size(const syn_tokenizer *t) {
-  return t ? SYN_FIRST_TOKEN + (int)t->vocab.ends.count : 0;
-}
-int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
-int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
-  int begin = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
-  if (first) *first = begin;
-  return syn_tokenizer_size(t) - begin;
-}
-const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
-
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
-  syn__ids out = {ids, ids ? capacity : 0, 0};
-  if (!t) return 0;
-  t->kind->encode(t, syn__reader_given(t, text), &out);
-  return out.count;
-}
-
-syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
-  const char *unknown = t ? t->kind->unknown : "";
-  syn_text text = syn__text_of(unknown, strlen(unknown));
-  if (!t) return text;
-  if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
-  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__token_text(t, id);
-  if (first && t->kind->split && text.size && text.at[0] == ' ') text.at++, text.size--;
-  return text;
-}
-
-/* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
-   after it leaves a hole in the text. */
-size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t capacity) {
-  size_t size = 0, kept = 0;
-  int i, first = 1;
-  if (!out) capacity = 0;
-  for (i = 0; ids && i < count && ids[i] != SYN_END; i++) {
-    syn_text text = syn_tokenizer_piece(t, ids[i], first);
-    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue; /* the next is still the first */
-    first = 0;
-    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
-      if (text.size) memcpy(out + kept, text.at, text.size);
-      kept += text.size;
-    }
-    size += text.size;
-  }
-  if (capacity > 0) out[kept] = 0;
-  return size;
-}
-
-size_t syn_text_normalize(syn_text text, int flags, char *out, size_t capacity) {
-  syn__reader r = syn__reader_of(syn__text_of(text.at, text.at ? text.size : 0));
-  size_t size = 0, kept = 0, n;
-  char bytes[4];
-  r.scan.lower = !!(flags & SYN_LOWERCASE);
-  r.nfc = !!(flags & SYN_NFC);
-  if (!out) capacity = 0;
-  for (; syn__reader_more(&r); size += n) {
-    n = syn__utf8_encode(syn__reader_next(&r), bytes);
-    if (kept != size || n >= capacity - kept) continue; /* the final 0 fits, too */
-    memcpy(out + kept, bytes, n);
-    kept += n;
-  }
-  if (capacity > 0) out[kept] = 0;
-  return size;
-}
-
-uint32_t syn_text_next(syn_text text, size_t *at) {
-  return text.at && at && *at < text.size ? syn__utf8_decode(text, at) : 0;
-}
-
-size_t syn_text_invalid(syn_text text) {
-  size_t at = 0, count = 0;
-  while (text.at && at < text.size)
-    count += (syn__utf8_decode(text, &at) & SYN__INVALID_BYTE) != 0;
-  return count;
-}
-
-/* The saved form, all numbers u32, little-endian:
-      0  "syntok1" and its final 0
-      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
-     28  the bytes of each token [P]
-         left, right of each merge [M,2]: merge m is token 4 + P - M + m
-         the texts of all tokens, one after the other
-   byte stores no tokens. The texts of merges are stored, though they follow from the pairs: so a
-   reader needs no more memory than the file has, and other programs see the vocabulary. */
-#define SYN__TOKENIZER_MAGIC "syntok1"
-#define SYN__TOKENIZER_HEADER 28
 static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
-static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
 
 /* All or nothing is written. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
@@ -20698,70 +22362,6 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   }
   if (bytes) memcpy(at, t->vocab.bytes.items, bytes); /* the texts of all tokens */
   return need;
-}
-
-/* An empty tokenizer from the header of a saved one; null (recorded) when `size` bytes cannot hold
-   one. Below the limit on tokens, 4 * tokens + 8 * merges fits in 32 bits. */
-static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned char *in,
-                                                 size_t size) {
-  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, tokens, merges */
-  const syn__tokenizer_kind *kind = NULL;
-  int i, fits = 0;
-  if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
-    for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
-  if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
-    kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
-    fits = !(field[1] & ~(uint32_t)SYN__TOKENIZER_FLAGS) &&
-           syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
-           field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
-           (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0) &&
-           (kind->add || field[3] == 0);
-  }
-  if (fits) return syn__tokenizer_new(c, kind, (int)field[1], field[2]);
-  syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not begin one (kind %lu, "
-            "flags %lu, size %lu, %lu tokens, %lu merges)", (unsigned long)size,
-            (unsigned long)field[0], (unsigned long)field[1], (unsigned long)field[2],
-            (unsigned long)field[3], (unsigned long)field[4]);
-  return NULL;
-}
-
-/* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
-   as soon as it is made: merges that double in length are stopped at the first. */
-static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char *in, size_t size) {
-  size_t n_tokens = syn__get32(in + 20), n_merges = syn__get32(in + 24), i;
-  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
-  size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
-  syn_status status = SYN_OK;
-  /* checked again: what lies in a mapped file may change */
-  if (n_tokens > SYN__MAX_VOCAB || n_merges > n_tokens || at > size)
-    return syn__token_refuse(t, "inside the bytes given");
-  for (i = 0; i < n_tokens && !status; i++) {
-    syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
-    if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
-    at += token.size;
-    if (i < n_tokens - n_merges) { /* a token of the kind; merges follow */
-      status = t->kind->add(t, token);
-      continue;
-    }
-    status = syn__merge_add(t, (int)syn__get32(merge), (int)syn__get32(merge + 4));
-    merge += 8;
-    if (!status && syn__text_compare(syn__texts_at(&t->vocab, i), token) != 0)
-      status = syn__token_refuse(t, "preceded by the tokens it is made of");
-  }
-  if (!status && at != size)
-    status = syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: %lu bytes given, %lu wanted", t->type,
-                       (unsigned long)size, (unsigned long)at);
-  return status;
-}
-
-syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
-  const unsigned char *in = (const unsigned char *)bytes;
-  syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
-  syn_status status = SYN_OK;
-  if (!t) return NULL;
-  if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
-  if (!status) status = syn__tokenizer_load_body(t, in, size);
-  return syn__tokenizer_finish(t, status);
 }
 
 /* ==============================================================================================
@@ -20964,7 +22564,7 @@ static void syn__choose_steps(syn_choice *k, double left, double update, double 
 
 /* Seconds of a clock. */
 static double syn__seconds(void) {
-#if defined(SYN_NO_STDIO) || defined(SYN_INFERENCE)
+#if defined(SYN_NO_STDIO)
   return 0.0;
 #elif (!defined(CLOCK_MONOTONIC) || defined(_WIN32)) && !defined(TIME_UTC)
   return (double)time(NULL);
@@ -21359,7 +22959,7 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   syn__learn l;
   syn_text parts[SYN__HELD_PARTS];
   memset(&l, 0, sizeof l);
-  if (!syn__can_train(c) || !syn__given(c, config, "configuration") || c->status) return NULL;
+  if (!syn__given(c, config, "configuration") || c->status) return NULL;
   l.c = c, l.config = config;
   l.text[SYN_SRC] = src, l.text[SYN_TGT] = tgt, l.count = count;
   if (config->choice) l.choice = *config->choice;
@@ -21376,830 +22976,6 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   if (c->status) syn_model_free(l.m), l.m = NULL;
   return l.m;
 }
-
-/* ==============================================================================================
-   >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
-   ============================================================================================== */
-
-/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
-typedef struct syn__dtype_info {
-  const char *name;
-  size_t bits; /* of one element, 4 and 6 bits included */
-  size_t unit; /* bytes of the number that is swapped on a big-endian machine */
-} syn__dtype_info;
-
-static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
-#define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
-  static const syn__dtype_info rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
-#undef SYN__DTYPE
-  return &rows[(unsigned)dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
-}
-
-const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
-
-/* Bytes that shape and dtype require; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
-   when rank, dtype or a dimension is invalid: SIZE_MAX is how the reader marks a number that is too
-   large. Eight elements at a time, so that no count of bits overflows. */
-static size_t syn__entry_bytes(const syn_entry *e) {
-  size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
-  int i;
-  if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
-  for (i = 0; i < e->rank; i++) {
-    if (e->shape[i] == SIZE_MAX) return SIZE_MAX;
-    n = syn__mul_size(n, e->shape[i]);
-  }
-  rest = n % 8 * bits; /* bits of the last elements; 8 of them fill `bits` bytes */
-  if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
-  return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
-}
-
-/* Files are little-endian, entries have the byte order of the machine. Tested at run time, so that
-   every machine compiles the same text; a compiler folds it to a constant. */
-static int syn__big_endian(void) {
-  const uint16_t one = 1;
-  unsigned char first;
-  memcpy(&first, &one, 1);
-  return first == 0;
-}
-
-/* Swaps the bytes of every number of `unit` bytes, in place. */
-static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
-  size_t i, k;
-  for (i = 0; i + unit <= bytes; i += unit)
-    for (k = 0; k < unit / 2; k++) {
-      unsigned char byte = at[i + k];
-      at[i + k] = at[i + unit - 1 - k];
-      at[i + unit - 1 - k] = byte;
-    }
-}
-
-/* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. */
-static uint32_t syn__from_f16(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
-  float subnormal = (float)m / 16777216.0f; /* e = 0: m 2^-24, which a float can normalize */
-  if (e == 31) return sign | 0x7F800000u | m << 13; /* infinite, or not a number */
-  if (e > 0) return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
-  memcpy(&m, &subnormal, 4);
-  return sign | m;
-}
-
-/* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
-static size_t syn__float_width(syn_dtype dtype) {
-  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
-}
-
-/* The bits of element i as a float, exact: BF16 is the upper half of a float, F16 is rebuilt from
-   its bits. memcpy, because data may be unaligned. */
-static uint32_t syn__entry_float_bits(const syn_entry *e, size_t i) {
-  size_t width = syn__float_width(e->dtype);
-  const unsigned char *at = (const unsigned char *)e->data + i * width;
-  uint32_t bits;
-  uint16_t half;
-  memcpy(&half, at, 2);
-  bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
-  if (width == 4) memcpy(&bits, at, 4);
-  return bits;
-}
-
-/* Refuses an entry that cannot be converted to `count` floats. The caller may have made it: only
-   its bytes are trusted. */
-static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t count) {
-  size_t width = e ? syn__float_width(e->dtype) : 0;
-  char shown[SYN__SHORT];
-  if (!syn__given(c, e, "entry")) return SYN_E_VALUE;
-  if (width && e->bytes == syn__mul_size(count, width) && (e->data || !count)) return SYN_OK;
-  syn__shorten(shown, e->name ? e->name : "");
-  if (!width)
-    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", shown,
-                     syn_dtype_name(e->dtype));
-  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", shown,
-                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
-}
-
-/* Copies bits, because a float in an x87 register loses its signalling NaN. */
-syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  syn_status status = syn__floats_check(c, e, count);
-  size_t i;
-  if (!status && out && out != e->data && syn__lies_in(e->data, out, count * sizeof *out))
-    return syn__fail(c, SYN_E_VALUE, "tensor \"%.100s\": its data lie in the array of %lu floats "
-                     "that it is to be copied to", e->name, (unsigned long)count);
-  for (i = out ? count : 0; i-- > 0;) { /* from the last: `out` may be where the data are */
-    uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
-    memcpy(out + i, &bits, 4);
-  }
-  return status;
-}
-
-/* ==============================================================================================
-   >>json   a strict parser for the header of a safetensors file
-   ============================================================================================== */
-
-/* The first error ends parsing: `at` becomes `end`, every later function does nothing and every
-   loop stops, so only the last function checks `ok`. Decoded strings are written to `text`; a
-   string that nobody keeps is released by setting `text` back. */
-typedef struct syn__json {
-  syn_context *c;
-  const char *where;                     /* the path, or "memory" */
-  const char *tensor;                    /* the one that is parsed, or null */
-  const unsigned char *start, *at, *end; /* of the JSON text */
-  char *text;       /* where the next character is decoded to; as large as the JSON text */
-  int ok;           /* 0: an error was recorded */
-  syn_file *file;   /* gets the tensors and metadata */
-  size_t data_size; /* bytes of the data, which begin at `end` */
-} syn__json;
-
-/* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
-   byte at which parsing stopped, which may be just behind what is wrong. */
-static void syn__json_fail(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__json_fail(syn__json *j, const char *format, ...) {
-  char text[160], shown[SYN__SHORT];
-  unsigned long byte = (unsigned long)(j->at - j->start);
-  va_list args;
-  if (!j->ok) return;
-  j->ok = 0;
-  j->at = j->end; /* all loops stop */
-  if (!SYN__MESSAGES) {
-    syn__fail(j->c, SYN_E_FORMAT, "%s", j->where);
-    return;
-  }
-  va_start(args, format);
-  syn__vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  syn__shorten(shown, j->tensor ? j->tensor : "");
-  syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
-            j->tensor ? "tensor \"" : "", shown, j->tensor ? "\": " : "", text, byte);
-}
-
-/* Skips white space; the next byte, or -1 at the end. */
-static int syn__json_peek(syn__json *j) {
-  for (; j->at < j->end; j->at++)
-    if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
-  return -1;
-}
-
-static void syn__json_expected(syn__json *j, const char *what) {
-  int found = syn__json_peek(j);
-  if (found < 0) syn__json_fail(j, "expected %s, found the end", what);
-  else if (found > 32 && found < 127) syn__json_fail(j, "expected %s, found '%c'", what, found);
-  else syn__json_fail(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
-}
-
-/* Skips `byte` if it is the next one behind white space. */
-static int syn__json_accept(syn__json *j, int byte) {
-  if (syn__json_peek(j) != byte) return 0;
-  j->at++;
-  return 1;
-}
-
-/* Goes to the next element of an array, "[]", or an object, "{}"; *n counts the elements and is 0
-   before the first. Returns 0 at the end and after an error, so every list is parsed by
-     while (syn__json_more(j, "[]", &n)) element;
-   A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
-static int syn__json_more(syn__json *j, const char *brackets, size_t *n) {
-  int object = *brackets == '{';
-  if (*n == 0 && !syn__json_accept(j, *brackets)) syn__json_expected(j, object ? "'{'" : "'['");
-  if (!j->ok || syn__json_accept(j, brackets[1])) return 0;
-  if (*n > 0 && !syn__json_accept(j, ','))
-    syn__json_expected(j, object ? "',' or '}'" : "',' or ']'");
-  ++*n;
-  return j->ok;
-}
-
-/* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when there is none. */
-static uint32_t syn__json_hex(syn__json *j) {
-  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-  uint32_t code = 0;
-  int i;
-  if (j->end - j->at < 6 || j->at[0] != '\\' || j->at[1] != 'u') return UINT32_MAX;
-  for (i = 2; i < 6; i++) {
-    const char *digit = j->at[i] ? strchr(digits, j->at[i]) : NULL;
-    if (!digit) return UINT32_MAX;
-    code = code << 4 | (uint32_t)((digit - digits) & 15);
-  }
-  j->at += 6;
-  return code;
-}
-
-/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). A zero
-   is refused: it would end a C string early. */
-static void syn__json_unicode(syn__json *j) {
-  uint32_t code = syn__json_hex(j), low;
-  if (code == UINT32_MAX) syn__json_fail(j, "\\u without four hexadecimal digits");
-  else if (code == 0) syn__json_fail(j, "\\u0000 in a string");
-  else if (code >= 0xD800 && code < 0xE000) {
-    low = syn__json_hex(j);
-    if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000)
-      syn__json_fail(j, "half a surrogate pair: \\u%04X", (unsigned)code);
-    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-  }
-  if (j->ok) j->text += syn__utf8_encode(code, j->text);
-}
-
-/* Decodes one escape of a string, or copies one byte. `letter` is 0 at the end of the text; strchr
-   would find the 0 that ends the list. */
-static void syn__json_character(syn__json *j) {
-  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
-  const char *found = letter ? strchr(from, (int)letter) : NULL;
-  if (*j->at < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)*j->at);
-  else if (*j->at != '\\') *j->text++ = (char)*j->at++;
-  else if (letter == 'u') syn__json_unicode(j);
-  else if (!found) syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
-  else {
-    *j->text++ = to[found - from];
-    j->at += 2;
-  }
-}
-
-/* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
-   there, one 0 here; and no escape is shorter than its character. So all strings fit. UTF-8 is
-   checked at the end: no escape can complete a character that was cut off. */
-static const char *syn__json_string(syn__json *j) {
-  const char *start = j->text, *invalid;
-  if (!syn__json_accept(j, '"')) syn__json_expected(j, "a string");
-  while (j->at < j->end && *j->at != '"') syn__json_character(j);
-  if (!j->ok) return "";
-  *j->text++ = 0;
-  invalid = syn__utf8_invalid(start);
-  if (*invalid)
-    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)(unsigned char)*invalid);
-  else if (!syn__json_accept(j, '"')) syn__json_fail(j, "a string without its end");
-  return j->ok ? start : "";
-}
-
-/* The key of a field, with its colon. */
-static const char *syn__json_key(syn__json *j) {
-  const char *key = syn__json_string(j);
-  if (!syn__json_accept(j, ':')) syn__json_expected(j, "':'");
-  return key;
-}
-
-/* One digit or more, as a number; SIZE_MAX when it does not fit. */
-static size_t syn__json_digits(syn__json *j, const char *wanted) {
-  const unsigned char *start = j->at;
-  size_t n = 0;
-  for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++)
-    n = syn__add_size(syn__mul_size(n, 10), (size_t)(*j->at - '0'));
-  if (j->at == start) syn__json_expected(j, wanted);
-  return n;
-}
-
-/* A size: digits alone. 4.0 and 4e0 are JSON numbers but no sizes; the caller fails at their '.' or
-   'e'. */
-static size_t syn__json_size(syn__json *j) {
-  int first = syn__json_peek(j);
-  const unsigned char *start = j->at;
-  size_t n = syn__json_digits(j, "a whole number from 0");
-  if (first == '0' && j->at - start > 1) syn__json_fail(j, "a number that begins with 0");
-  if (n == SIZE_MAX) syn__json_fail(j, "a number above the largest size");
-  return n;
-}
-
-/* An array of sizes, of which the first `most` are kept; returns how many it has. */
-static size_t syn__json_sizes(syn__json *j, size_t *sizes, size_t most) {
-  size_t n = 0, size;
-  while (syn__json_more(j, "[]", &n)) {
-    size = syn__json_size(j);
-    if (n <= most) sizes[n - 1] = size;
-  }
-  return n;
-}
-
-/* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
-static void syn__json_skip_number(syn__json *j) {
-  if (*j->at == '-') j->at++;
-  if (j->at < j->end && *j->at == '0') j->at++;
-  else syn__json_digits(j, "a digit");
-  if (j->at < j->end && *j->at == '.') j->at++, syn__json_digits(j, "a digit");
-  if (j->at < j->end && (*j->at | 32) == 'e') {
-    j->at++;
-    if (j->at < j->end && (*j->at == '+' || *j->at == '-')) j->at++;
-    syn__json_digits(j, "a digit");
-  }
-}
-
-/* Checks a value of any kind and ignores it. `depth` bounds the recursion. A word that is longer
-   than true, false or null fails at its next letter, which is no comma. */
-static void syn__json_skip(syn__json *j, int depth) {
-  int first = syn__json_peek(j);
-  const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
-  char *text = j->text;
-  size_t n = 0;
-  if (depth > SYN_MAX_DEPTH)
-    syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
-  else if (first == '"') syn__json_string(j); /* checked, then released */
-  else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
-  else if (first == '{' || first == '[') {
-    while (syn__json_more(j, first == '{' ? "{}" : "[]", &n)) {
-      if (first == '{') syn__json_key(j);
-      syn__json_skip(j, depth + 1);
-    }
-  } else if ((size_t)(j->end - j->at) < strlen(word) || memcmp(j->at, word, strlen(word))) {
-    syn__json_expected(j, "a value");
-  } else {
-    j->at += strlen(word);
-  }
-  j->text = text;
-}
-
-/* ==============================================================================================
-   >>safetensors reader   a file or a block of memory becomes a checked list of tensors
-   ============================================================================================== */
-
-#ifndef SYN_NO_STDIO
-#include <errno.h>
-#include <time.h>
-#if defined(__unix__) || defined(__APPLE__)
-#define SYN__POSIX
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
-#if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
-ssize_t readlink(const char *path, char *out, size_t size);
-int fchmod(int file, mode_t mode);
-int fchown(int file, uid_t user, gid_t group);
-#endif
-#elif defined(_WIN32)
-#include <fcntl.h>
-#include <io.h>
-#include <sys/stat.h>
-#include <wchar.h>
-#endif
-#endif
-
-/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
-     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
-   where offsets count from the first byte of the data. The rules that the reader checks (and the
-   writer, too), from huggingface/safetensors on GitHub unless "ours" is said:
-     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
-       space around it; keys come in any order, unknown fields of a tensor are skipped;
-     - metadata is an object of strings;
-     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
-     - the tensors fill the data: no overlap, no hole, no byte behind the last;
-     - ours: names and keys are unique, UTF-8 and without \u0000;
-     - ours: a shape has at most SYN_FILE_RANK numbers.
-
-   Memory is bounded by the size of the file: one block for the file (none for a view), one of the
-   header's length for all texts, lists of entries and pairs. Time is n log n in the number of
-   tensors, whatever their names are. */
-
-#define SYN__HEADER_MAX 100000000u
-
-/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with a
-   pointer to their name, so a pointer to the struct is one to that pointer. */
-typedef struct syn__index {
-  const void *items;
-  size_t n, size; /* items, bytes of one */
-  int *sorted;
-} syn__index;
-
-/* Entries stand in the order of the header. Their data point into `start`, names into `text`. */
-struct syn_file {
-  syn_context *c;
-  void *block;                /* the bytes of the file when they are ours, else null */
-  const unsigned char *start; /* first byte of the file, in `block` or the caller's memory */
-  char *text;                 /* names, keys and values of the header, decoded, each ends in 0 */
-  syn__array entries, pairs;  /* syn_entry, syn_pair */
-  syn__index names, keys;     /* of entries, of pairs */
-};
-
-/* The name of item i. */
-static const char *syn__item_name(const syn__index *x, int i) {
-  const void *item = (const char *)x->items + (size_t)i * x->size;
-  return *(const char *const *)item;
-}
-
-/* The order of items by the bytes of their names; strcoll would depend on the locale. */
-static int syn__order_name(const void *owner, int a, int b) {
-  const syn__index *x = (const syn__index *)owner;
-  return strcmp(syn__item_name(x, a), syn__item_name(x, b));
-}
-
-/* Sorts the items, refuses a name that occurs twice: sorted, equal names are neighbours. The caller
-   frees x->sorted. */
-static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status status,
-                                  const char *where, const char *what) {
-  char shown[SYN__SHORT];
-  size_t i;
-  x->sorted = syn__sorted(c, x, x->n, syn__order_name);
-  if (!x->sorted) return SYN_E_MEMORY; /* recorded */
-  for (i = 1; i < x->n; i++)
-    if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
-      return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
-                       syn__shorten(shown, syn__item_name(x, x->sorted[i])));
-  return SYN_OK;
-}
-
-/* The item of this name by bisection; null: there is none, or `name` is null. */
-static const void *syn__index_find(const syn__index *x, const char *name) {
-  size_t low = 0, high = x->n;
-  while (name && low < high) { /* if it is there, then at low .. high-1 of the sorted ones */
-    size_t mid = low + (high - low) / 2;
-    int order = strcmp(name, syn__item_name(x, x->sorted[mid]));
-    if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
-    if (order < 0) high = mid;
-    else low = mid + 1;
-  }
-  return NULL;
-}
-
-/* [begin, end], counted from the first byte of the data, becomes a pointer and a size. Addresses
-   are computed as integers, since only the header may be in memory (syn_model_load_packed). */
-static void syn__header_offsets(syn__json *j, syn_entry *e) {
-  size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
-  if (n != 2) {
-    syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
-  } else if (range[0] > range[1] || range[1] > j->data_size) {
-    syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
-                   (unsigned long)range[1], (unsigned long)j->data_size);
-  } else {
-    e->data = (const void *)((uintptr_t)j->end + range[0]);
-    e->bytes = range[1] - range[0];
-  }
-}
-
-/* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
-   unknown dtype is an error: without its width the offsets cannot be checked. */
-static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
-  static const char *const fields[] = {"dtype", "shape", "data_offsets"};
-  char *text = j->text, shown[SYN__SHORT];
-  const char *key = syn__json_key(j), *name;
-  unsigned i = 0, type = 0; /* of the key in `fields`, of the dtype */
-  while (i < 3 && strcmp(key, fields[i]) != 0) i++;
-  if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
-  *seen |= 1u << i;
-  if (i == 0) {
-    name = syn__json_string(j);
-    while (type < SYN_DTYPE_COUNT && strcmp(name, syn_dtype_name((syn_dtype)type))) type++;
-    if (type == SYN_DTYPE_COUNT)
-      syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
-    e->dtype = (syn_dtype)type;
-  } else if (i == 1) {
-    size_t n = syn__json_sizes(j, e->shape, SYN_FILE_RANK);
-    if (n <= SYN_FILE_RANK) e->rank = (int)n;
-    else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
-  } else if (i == 2) syn__header_offsets(j, e);
-  else syn__json_skip(j, 1);
-  j->text = text; /* neither the key nor the name of a dtype is kept */
-}
-
-/* The object of one tensor becomes an entry of the file. Fields come in any order, so what needs
-   all three is checked at the end. */
-static void syn__header_tensor(syn__json *j, const char *name) {
-  syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
-  unsigned seen = 0;
-  size_t n = 0, bytes;
-  j->tensor = name; /* for messages */
-  while (syn__json_more(j, "{}", &n)) syn__header_field(j, &e, &seen);
-  if ((seen & 7) != 7)
-    syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
-  bytes = syn__entry_bytes(&e);
-  if (bytes == SIZE_MAX) syn__json_fail(j, "a shape without a whole number of bytes that fits");
-  if (bytes != e.bytes)
-    syn__json_fail(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
-                   (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
-  j->tensor = NULL;
-  if (j->ok && syn__append(j->c, &j->file->entries, &e, 1, sizeof e)) j->ok = 0;
-}
-
-/* {key: value, ...}, both strings, become pairs of the file. */
-static void syn__header_metadata(syn__json *j) {
-  syn_pair pair;
-  size_t n = 0;
-  while (syn__json_more(j, "{}", &n)) {
-    pair.key = syn__json_key(j);
-    pair.value = syn__json_string(j);
-    if (j->ok && syn__append(j->c, &j->file->pairs, &pair, 1, sizeof pair)) j->ok = 0;
-  }
-}
-
-/* The order of entries by offset; an empty one comes before the one that begins where it does. */
-static int syn__order_offset(const void *owner, int a, int b) {
-  const syn_entry *entries = (const syn_entry *)((const syn_file *)owner)->entries.items;
-  const syn_entry *x = entries + a, *y = entries + b;
-  uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
-  if (p != q) return p < q ? -1 : 1;
-  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
-
-/* 1: the tensors, by offset, fill the data from the first byte to the last. */
-static int syn__header_covers(const syn__json *j) {
-  const syn_file *f = j->file;
-  int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
-  size_t i, end = 0; /* of the tensors so far, in bytes of the data */
-  syn_status status = SYN_OK;
-  char shown[SYN__SHORT];
-  if (!sorted) return 0; /* recorded */
-  for (i = 0; i < f->entries.count && !status; i++) {
-    const syn_entry *e = (const syn_entry *)f->entries.items + sorted[i];
-    size_t begin = (size_t)((uintptr_t)e->data - (uintptr_t)j->end);
-    if (begin != end)
-      status = syn__fail(f->c, SYN_E_FORMAT,
-                         "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
-                         "one before it ends: %s", j->where, syn__shorten(shown, e->name),
-                         (unsigned long)begin, (unsigned long)end,
-                         begin < end ? "overlap" : "hole");
-    end += e->bytes;
-  }
-  syn__free(f->c, sorted);
-  if (!status && end != j->data_size)
-    status = syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
-                       j->where, (unsigned long)j->data_size, (unsigned long)end);
-  return !status;
-}
-
-/* 1: the header of `length` bytes is valid; the file has its tensors and metadata. Behind the
-   object only white space may stand: writers pad with it. */
-static int syn__header_parse(syn_file *f, const char *where, size_t length, size_t data_size) {
-  const unsigned char *json = f->start + 8;
-  syn__json parser = {f->c, where, NULL, json, json, json + length, f->text, 1, f, data_size};
-  syn__json *j = &parser;
-  size_t n = 0;
-  int metadata = 0;
-  while (syn__json_more(j, "{}", &n)) {
-    const char *name = syn__json_key(j);
-    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(j, name);
-    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
-    else syn__header_metadata(j);
-  }
-  if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
-  return j->ok && syn__header_covers(j);
-}
-
-/* Checks the header length, before it is used for anything: 2 bytes to SYN__HEADER_MAX, all of it
-   inside the `size` bytes of the file. 0 (recorded): refused. */
-static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
-                                 size_t size) {
-  uint64_t n = size < 10 ? 0 : syn__get_bytes(bytes, 8);
-  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
-  if (size < 10)
-    syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
-              (unsigned long)size);
-  else
-    syn__fail(c, SYN_E_FORMAT,
-              "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
-              (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
-  return 0;
-}
-
-/* 1: all names of tensors differ, and all keys; both are sorted now. */
-static int syn__file_sort(syn_file *f, const char *where) {
-  syn__index names = {f->entries.items, f->entries.count, sizeof(syn_entry), NULL};
-  syn__index keys = {f->pairs.items, f->pairs.count, sizeof(syn_pair), NULL};
-  f->names = names; /* the file frees what is sorted, also after a failure */
-  f->keys = keys;
-  return !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
-         !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
-}
-
-/* The file of `size` bytes that begins with the header in `bytes`; null (recorded) when it is not
-   valid. In order: header length, JSON, offsets without overlap or hole, unique names. `block` is
-   the block they lie in, or null for the caller's memory; it is freed with the file. */
-static syn_file *syn__file_parse(syn_context *c, const char *where, void *block, const void *bytes,
-                                 size_t size) {
-  syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
-  size_t length;
-  if (!f) {
-    syn__free(c, block);
-    return NULL;
-  }
-  f->c = c;
-  f->block = block; /* from here on syn_file_free frees it */
-  f->start = (const unsigned char *)bytes;
-  length = syn__header_length(c, where, f->start, size);
-  if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
-  if (length && !f->text) syn__memory_for(c, "the header of %s", where);
-  if (!f->text || !syn__header_parse(f, where, length, size - 8 - length) ||
-      !syn__file_sort(f, where)) {
-    syn_file_free(f);
-    return NULL;
-  }
-  return f;
-}
-
-/* The same with all bytes in memory. On a big-endian machine the numbers in the block are swapped;
-   tensors do not overlap, so no byte is swapped twice. */
-static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
-                                size_t size) {
-  syn_file *f = syn__file_parse(c, where, block, bytes, size);
-  size_t i;
-  for (i = 0; f && syn__big_endian() && i < f->entries.count; i++) {
-    const syn_entry *e = (const syn_entry *)f->entries.items + i;
-    syn__swap((unsigned char *)block + ((const unsigned char *)e->data - f->start), e->bytes,
-              syn__dtype_at(e->dtype)->unit);
-  }
-  return f;
-}
-
-syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
-  void *block = NULL;
-  if (!bytes && size) {
-    syn__fail(c, SYN_E_VALUE, "syn_file_view: null for %lu bytes", (unsigned long)size);
-    return NULL;
-  }
-  if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
-    block = syn__alloc(c, size, 1);
-    if (!block) {
-      syn__memory_for(c, "a copy of the bytes, which a big-endian machine needs");
-      return NULL;
-    }
-    bytes = memcpy(block, bytes, size);
-  }
-  return syn__file_open(c, "memory", block, bytes, size);
-}
-
-void syn_file_free(syn_file *f) {
-  if (!f) return;
-  syn__free(f->c, f->keys.sorted);
-  syn__free(f->c, f->names.sorted);
-  syn__free(f->c, f->pairs.items);
-  syn__free(f->c, f->entries.items);
-  syn__free(f->c, f->text);
-  syn__free(f->c, f->block);
-  syn__free(f->c, f);
-}
-
-size_t syn_file_count(const syn_file *f) { return f ? f->entries.count : 0; }
-size_t syn_file_pair_count(const syn_file *f) { return f ? f->pairs.count : 0; }
-
-const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < syn_file_count(f) ? (const syn_entry *)f->entries.items + i : NULL;
-}
-
-const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < syn_file_pair_count(f) ? (const syn_pair *)f->pairs.items + i : NULL;
-}
-
-const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return f ? (const syn_entry *)syn__index_find(&f->names, name) : NULL;
-}
-
-const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair = f ? (const syn_pair *)syn__index_find(&f->keys, key) : NULL;
-  return pair ? pair->value : NULL;
-}
-
-/* A source that is read. Every byte is read once: another process may write a file meanwhile, and
-   what was checked must be what is used. */
-typedef struct syn__stream_in {
-  syn_context *c;
-  const char *where; /* for messages: the end of a path, or "source" */
-  const syn_source *source;
-  size_t at; /* bytes read so far */
-} syn__stream_in;
-
-/* The next `size` bytes. */
-static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
-  const char *reason = "it ends there";
-  size_t got;
-#ifndef SYN_NO_STDIO
-  errno = 0;
-#endif
-  got = s->source->read(s->source->user, to, size);
-  s->at += got;
-  if (got == size) return SYN_OK;
-#ifndef SYN_NO_STDIO
-  if (errno) reason = strerror(errno);
-#endif
-  return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", s->where,
-                   (unsigned long)s->at, (unsigned long)s->source->size, reason);
-}
-
-/* The whole file as a block, or its header alone; null (recorded): failed. Memory is allocated only
-   where the first 8 bytes can begin a safetensors file of that size. */
-static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
-  unsigned char head[8] = {0}, *block;
-  size_t size = s->source->size, length;
-  if (size >= sizeof head && syn__stream_read(s, head, sizeof head)) return NULL;
-  length = syn__header_length(s->c, s->where, head, size);
-  if (!length) return NULL;
-  if (!whole) size = sizeof head + length;
-  block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block) {
-    syn__memory_for(s->c, "the bytes of %s", s->where);
-    return NULL;
-  }
-  memcpy(block, head, sizeof head);
-  if (!syn__stream_read(s, block + sizeof head, size - sizeof head)) return block;
-  syn__free(s->c, block);
-  return NULL;
-}
-
-static syn_file *syn__file_read(syn_context *c, const char *where, const syn_source *source) {
-  syn__stream_in s = {c, where, source, 0};
-  void *block = syn__stream_block(&s, 1);
-  return block ? syn__file_open(c, where, block, block, source->size) : NULL;
-}
-syn_file *syn_file_load_from(syn_context *c, const syn_source *source) {
-  if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
-  return syn__file_read(c, "source", source);
-}
-
-#ifndef SYN_NO_STDIO
-
-/* The last bytes of a path, where its file is named: the message is 400 bytes long. It begins with
-   a whole character. */
-static const char *syn__path_end(const char *path) {
-  size_t n = strlen(path);
-  if (n <= 150) return path;
-  for (path += n - 150; ((unsigned char)*path & 0xC0) == 0x80;) path++;
-  return path;
-}
-
-/* "path: cannot open: No such file or directory" */
-static syn_status syn__path_fail(syn_context *c, const char *path, const char *what, int error) {
-  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__path_end(path), what,
-                   error ? strerror(error) : "unknown reason");
-}
-
-/* Windows reads a path of char in the code page of the user: a path in UTF-8 becomes one of
-   UTF-16. Its functions are declared here, since windows.h defines names that programs use. */
-#ifdef _WIN32
-#define SYN__WIDE_PATH 1024
-#ifdef __cplusplus
-extern "C" {
-#endif
-__declspec(dllimport) int __stdcall MultiByteToWideChar(unsigned page, unsigned long flags,
-                                                        const char *text, int bytes, wchar_t *out,
-                                                        int capacity);
-__declspec(dllimport) int __stdcall MoveFileExW(const wchar_t *from, const wchar_t *to,
-                                                unsigned long flags);
-#ifdef __cplusplus
-}
-#endif
-
-/* wide [SYN__WIDE_PATH] = the path; 0, with errno set: not UTF-8, or too long. 65001 is UTF-8, 8:
-   fail on a byte that is not. */
-static int syn__wide_path(wchar_t *wide, const char *path) {
-  int ok = MultiByteToWideChar(65001, 8, path, -1, wide, SYN__WIDE_PATH) > 0;
-  if (!ok) errno = EINVAL;
-  return ok;
-}
-#endif
-
-/* fopen with a path in UTF-8. */
-static FILE *syn__path_open(const char *path, const char *mode) {
-#ifdef _WIN32
-  wchar_t wide[SYN__WIDE_PATH], wide_mode[8];
-  size_t i;
-  for (i = 0; mode[i] && i < 7; i++) wide_mode[i] = (wchar_t)mode[i];
-  wide_mode[i] = 0;
-  return syn__wide_path(wide, path) ? _wfopen(wide, wide_mode) : NULL;
-#else
-  return fopen(path, mode);
-#endif
-}
-
-/* Bytes of an open file, which is then at its begin; UINT64_MAX when it has no size, as a pipe. A
-   long of Windows ends at 2 GiB, hence its own functions. */
-static uint64_t syn__file_length(FILE *in) {
-#ifdef _WIN32
-  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
-#else
-  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
-#endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
-}
-
-static size_t syn__path_read(void *user, void *to, size_t size) {
-  return fread(to, 1, size, (FILE *)user);
-}
-
-/* The file under a path as a source, whose user is the FILE; null (recorded): it cannot be read. A
-   byte is read before the size is measured: on Unix a folder opens as a file and fails only
-   there. */
-static syn_source syn__path_source(syn_context *c, const char *path) {
-  syn_source source = {syn__path_read, NULL, 0};
-  FILE *in;
-  uint64_t size = UINT64_MAX;
-  errno = path ? 0 : EINVAL;
-  in = path ? syn__path_open(path, "rb") : NULL;
-  if (!in) {
-    syn__path_fail(c, path ? path : "null path", "open", errno);
-    return source;
-  }
-  if (fgetc(in) != EOF || !ferror(in)) size = syn__file_length(in);
-  if (size == UINT64_MAX) {
-    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
-    fclose(in);
-    return source;
-  }
-  source.user = in;
-  source.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
-  return source;
-}
-
-syn_file *syn_file_load(syn_context *c, const char *path) {
-  const syn_source source = syn__path_source(c, path);
-  syn_file *f;
-  if (!source.user) return NULL;
-  f = syn__file_read(c, syn__path_end(path), &source);
-  fclose((FILE *)source.user);
-  return f;
-}
-
-#endif /* !SYN_NO_STDIO */
 
 /* ==============================================================================================
    >>safetensors writer   metadata with tensors become the bytes of a file
@@ -22690,214 +23466,8 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 #endif /* !SYN_NO_STDIO */
 
 /* ==============================================================================================
-   >>weight types   the weights of a model file in F32, F16, BF16, int8, or 4 bits
+   >>model writer   a model becomes metadata with tensors
    ============================================================================================== */
-
-/* Parameters of rank 2 or more (embeddings, matrices of products, tables of attention) can be
-   stored in fewer bits. Vectors (biases, gains of norms) are small and stay F32. A row has a scale
-   of its own: of a matrix of a product it is what one output reads, shape[0] of them; of any other
-   parameter it runs along the last axis. w [rows,k] is stored as
-
-     f16, bf16   NAME in its shape, rounded to the nearest, ties to even
-     i8          NAME I8 in its shape, NAME.scale F32 [rows]: w = q scale, q within +-127, as
-                 quantized rows of small models
-     i4          NAME U8 [rows,ceil(k/2)], NAME.group U8 [rows,ceil(k/32)], NAME.scale F32 [rows]:
-                 w = (q group) scale, q within +-7 in 4 bits, two's complement, of an even column
-                 the low ones. A group is 32 columns.
-
-   Loaded, all of them are floats. */
-
-enum { SYN__TYPE_F32, SYN__TYPE_F16, SYN__TYPE_BF16, SYN__TYPE_I8, SYN__TYPE_I4, SYN__TYPES };
-static const char *const syn__type_names[] = {"f32", "f16", "bf16", "i8", "i4"};
-static const syn_dtype syn__type_dtypes[] = {SYN_F32, SYN_F16, SYN_BF16, SYN_I8, SYN_U8};
-#define SYN__I4_GROUP 32
-
-/* A parameter as its tensors: its own, the scales, the groups. */
-typedef struct syn__stored {
-  int type, count; /* of the entries: 1, i8 2, i4 3 */
-  size_t rows, k;
-  syn_entry entry[3];
-} syn__stored;
-
-/* What the tensors of w are in that type, without data; the name is that of w for all. */
-static syn__stored syn__stored_of(const syn_param *w, int type) {
-  syn__stored s;
-  int i;
-  memset(&s, 0, sizeof s);
-  s.type = type;
-  s.count = type == SYN__TYPE_I4 ? 3 : type == SYN__TYPE_I8 ? 2 : 1;
-  s.rows = w->matrix ? (size_t)w->shape[0] : w->size / (size_t)w->shape[w->rank - 1];
-  s.k = w->size / s.rows;
-  for (i = 0; i < 3; i++) {
-    s.entry[i].name = w->name;
-    s.entry[i].dtype = i == 0 ? syn__type_dtypes[type] : i == 1 ? SYN_F32 : SYN_U8;
-    s.entry[i].rank = i == 1 ? 1 : 2;
-    s.entry[i].shape[0] = s.rows;
-    s.entry[i].shape[1] = i ? (s.k + SYN__I4_GROUP - 1) / SYN__I4_GROUP : (s.k + 1) / 2;
-  }
-  for (i = 0; i < w->rank && type != SYN__TYPE_I4; i++)
-    s.entry[0].shape[i] = (size_t)w->shape[i];
-  if (type != SYN__TYPE_I4) s.entry[0].rank = w->rank;
-  for (i = 0; i < 3; i++) s.entry[i].bytes = syn__entry_bytes(&s.entry[i]);
-  return s;
-}
-/* The name of tensor i of a parameter; without printf, see SYN_NO_MESSAGES. */
-#define SYN__STORED_NAME (SYN__PATH + 100)
-static const char *syn__stored_name(char out[SYN__STORED_NAME], const char *name, int i) {
-  syn__join(out, SYN__STORED_NAME, name, i == 0 ? "" : i == 1 ? ".scale" : ".group", "");
-  return out;
-}
-
-/* Weight i of a row. */
-static float syn__stored_value(const syn__stored *s, size_t row, size_t i) {
-  const unsigned char *q = (const unsigned char *)s->entry[0].data;
-  uint32_t bits;
-  float x;
-  int n;
-  if (s->type < SYN__TYPE_I8) {
-    bits = syn__entry_float_bits(&s->entry[0], row * s->k + i);
-    memcpy(&x, &bits, 4);
-    return x;
-  }
-  bits = syn__entry_float_bits(&s->entry[1], row);
-  memcpy(&x, &bits, 4);
-  if (s->type == SYN__TYPE_I8) return (float)((const signed char *)q)[row * s->k + i] * x;
-  n = q[row * ((s->k + 1) / 2) + i / 2] >> (i % 2 ? 4 : 0) & 15;
-  n = n < 8 ? n : n - 16;
-  q = (const unsigned char *)s->entry[2].data;
-  n *= q[row * s->entry[2].shape[1] + i / SYN__I4_GROUP];
-  return (float)n * x;
-}
-
-/* -- from floats -- */
-
-/* The bits of the nearest half of a float below 65520, ties to even. */
-static uint16_t syn__to_f16(uint32_t bits) {
-  uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7FFFFFFFu, n;
-  float x, rest;
-  if (size >= 0x38800000u) /* a normal half: the exponent's bias is 112 less */
-    return (uint16_t)(sign | (((size + 0xFFFu + (size >> 13 & 1u)) >> 13) - (112u << 10)));
-  memcpy(&x, &size, 4);
-  x *= 16777216.0f; /* below 2^10 steps of 2^-24 */
-  n = (uint32_t)x;
-  rest = x - (float)n;
-  return (uint16_t)(sign | (n + (rest > 0.5f || (rest == 0.5f && n % 2 == 1))));
-}
-/* A row of halves; 0: a number is too large. */
-static int syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
-  size_t i;
-  uint32_t bits;
-  for (i = 0; i < k; i++) {
-    memcpy(&bits, &x[i], 4);
-    if ((bits & 0x7FFFFFFFu) >= (type == SYN__TYPE_F16 ? 0x477FF000u : 0x7F7F8000u)) return 0;
-    out[i] = type == SYN__TYPE_F16 ? syn__to_f16(bits)
-                                   : (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-  }
-  return 1;
-}
-
-/* max |x|; infinite where a number is not finite */
-static float syn__largest(const float *x, size_t n) {
-  float most = 0.0f;
-  size_t i;
-  for (i = 0; i < n; i++) {
-    if (!(fabsf(x[i]) < INFINITY)) return INFINITY;
-    if (fabsf(x[i]) > most) most = fabsf(x[i]);
-  }
-  return most;
-}
-/* A group of n weights in steps of `step`; returns the sum of the squared errors. */
-static float syn__group_q(const float *x, size_t n, float step, int *q) {
-  float sum = 0.0f;
-  size_t i;
-  for (i = 0; i < n; i++) {
-    float z = step > 0.0f ? x[i] / step : 0.0f, e;
-    q[i] = (int)(z < -7.0f ? -7.0f : z > 7.0f ? 7.0f : z < 0.0f ? z - 0.5f : z + 0.5f);
-    e = x[i] - (float)q[i] * step;
-    sum += e * e;
-  }
-  return sum;
-}
-/* A row in 4 bits; returns its scale. The largest group has group scale 255. Of eight group scales,
-   from the one that keeps the largest weight down to two thirds of it, the one with the least error
-   is taken. */
-static float syn__row_i4(const float *x, size_t k, unsigned char *q, unsigned char *group) {
-  float most = syn__largest(x, k), scale = most / (7.0f * 255.0f);
-  size_t g, i, n;
-  for (g = 0; g < k; g += n) {
-    int part[SYN__I4_GROUP], at, from, best = 0;
-    float least = INFINITY, error;
-    n = k - g < SYN__I4_GROUP ? k - g : SYN__I4_GROUP;
-    from = scale > 0.0f ? (int)ceilf(syn__largest(x + g, n) / (7.0f * scale) - 1e-3f) : 0;
-    from = syn__min(from, 255);
-    for (i = 0; i < 8; i++) {
-      at = from - from * (int)i / 24;
-      error = syn__group_q(x + g, n, (float)at * scale, part);
-      if (error < least) least = error, best = at;
-    }
-    syn__group_q(x + g, n, (float)best * scale, part);
-    group[g / SYN__I4_GROUP] = (unsigned char)best;
-    for (i = 0; i < n; i++)
-      q[(g + i) / 2] = (unsigned char)(q[(g + i) / 2] | (part[i] & 15) << (i % 2 ? 4 : 0));
-  }
-  return scale;
-}
-
-/* A row in 8 bits, q_i = round(x_i / scale), a tie to the even integer: 1.5 * 2^23 + y is rounded
-   to an integer. Returns the scale, `largest` / 127; a row without a larger number than 1e-16 is
-   0. */
-static float syn__row_i8(const float *x, size_t k, float largest, int8_t *q) {
-  const float inverse = largest > 1e-16f ? 127.0f / largest : 0.0f;
-  size_t i;
-  for (i = 0; i < k; i++) {
-    const volatile float y = x[i] * inverse + 12582912.0f; /* stored: no wider register keeps it */
-    q[i] = (int8_t)(y - 12582912.0f);
-  }
-  return largest > 1e-16f ? largest * 0.00787401572f : 0.0f; /* 1 / 127 */
-}
-
-/* One row of a parameter; 0: a number is not finite, or too large for the type. */
-static int syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
-  float scale, most = syn__largest(x, s->k);
-  if (!(most < 1e30f)) return 0;
-  if (s->type < SYN__TYPE_I8)
-    return syn__row_halves(x, s->k, s->type, (uint16_t *)data[0] + row * s->k);
-  if (s->type == SYN__TYPE_I8)
-    scale = syn__row_i8(x, s->k, most, (int8_t *)data[0] + row * s->k);
-  else
-    scale = syn__row_i4(x, s->k, (unsigned char *)data[0] + row * s->entry[0].shape[1],
-                        (unsigned char *)data[2] + row * s->entry[2].shape[1]);
-  ((float *)data[1])[row] = scale;
-  return 1;
-}
-/* The tensors of w in that type, in the arena. */
-static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, syn__stored *s) {
-  char name[SYN__STORED_NAME];
-  void *data[3];
-  size_t row;
-  int i;
-  *s = syn__stored_of(w, type);
-  for (i = 0; i < s->count; i++) {
-    syn__stored_name(name, w->name, i);
-    s->entry[i].name = syn__arena_text(a, name, strlen(name));
-    s->entry[i].data = data[i] = syn__arena_get(a, s->entry[i].bytes, 1);
-    if (!data[i] || !s->entry[i].name) return SYN_E_MEMORY;
-  }
-  for (row = 0; row < s->rows; row++)
-    if (!syn__stored_row(s, row, w->x + row * s->k, data))
-      return syn__fail(a->c, SYN_E_VALUE, "type %s: row %lu of %s has a number that is too large",
-                       syn__type_names[type], (unsigned long)row, w->name);
-  return SYN_OK;
-}
-
-/* ==============================================================================================
-   >>model file   a model becomes metadata with tensors; a file becomes a model
-   ============================================================================================== */
-
-/* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
-   it, syn__config_read reads it) and what other programs added; its tensors are the weights under
-   the names of the parameters, and up to two tokenizers as bytes. Tensors whose names begin with
-   "test.", "optimizer." or "tokenizer." are no weights. */
 
 /* Collects metadata and tensors of one file. After a failure `status` is set, and adding does
    nothing. Tensors are borrowed; texts and bytes that are made here lie in the arena. */
@@ -22921,11 +23491,6 @@ static void syn__add_text(syn__builder *b, const char *key, const char *value) {
   syn_pair pair = {key, value};
   if (!b->status && !value) b->status = SYN_E_MEMORY; /* a copy that the arena could not make */
   if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
-}
-
-/* syn__decimal of a signed number; -INT64_MIN does not fit, hence the unsigned subtraction. */
-static const char *syn__signed_decimal(char out[24], int64_t n) {
-  return syn__decimal(out, n < 0 ? 0u - (uint64_t)n : (uint64_t)n, n < 0);
 }
 
 static void syn__add_int(syn__builder *b, const char *key, int64_t value) {
@@ -22995,9 +23560,6 @@ static void syn__add_foreign(syn__builder *b, const syn_model *m) {
   }
 }
 
-/* The tensors of tokenizers, by side: SYN_SRC, SYN_TGT. */
-static const char *const syn__tokenizer_names[] = {"tokenizer.src", "tokenizer.tgt"};
-
 /* One tokenizer for both sides is stored once, as that of the source. */
 static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   const syn_tokenizer *t = m->tokenizer[side];
@@ -23008,90 +23570,6 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   if (bytes) syn_tokenizer_save(t, bytes, size); /* it fits: `size` was measured */
   else b->status = SYN_E_MEMORY;
   syn__add_tensor(b, syn__vector_entry(syn__tokenizer_names[side], SYN_U8, bytes, size));
-}
-
-/* The shape as text, "[3,4]", cut off at `capacity`. */
-static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
-  syn__text_out w = {out, capacity, 0};
-  int i;
-  if (!SYN__MESSAGES) return;
-  syn__print(&w, "[");
-  for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
-  syn__print(&w, "]");
-}
-
-/* What the numbers of a tensor are: weights, which syn_options.not_finite accepts; moments of an
-   optimizer, which would make finite weights not finite; moments that have a square root. */
-enum { SYN__WEIGHTS, SYN__MOMENTS, SYN__SQUARES };
-
-/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and squares below 0. The data of e are the numbers of a tensor from `first` on, which
-   begin at byte `at` of the file. */
-static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
-                                      int what) {
-  static const char *const behind[] = {" (syn_options.not_finite accepts it)", "", " or below 0"};
-  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
-  char shown[SYN__SHORT];
-  for (i = 0; i < n && !(what == SYN__WEIGHTS && c->options.not_finite); i++) {
-    uint32_t bits = syn__entry_float_bits(e, i);
-    if ((bits & 0x7F800000u) == 0x7F800000u || (what == SYN__SQUARES && bits >> 31))
-      return syn__fail(c, SYN_E_FORMAT,
-                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
-                       "finite%s",
-                       syn__shorten(shown, e->name), (unsigned long)(first + i),
-                       (unsigned long)(at + i * width), behind[what]);
-  }
-  return SYN_OK;
-}
-static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
-                                    int what) {
-  size_t at = (size_t)((const unsigned char *)e->data - f->start);
-  return syn__numbers_finite(c, e, 0, at, what);
-}
-
-/* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
-static syn_status syn__scales_check(syn_context *c, const syn_entry *e) {
-  char shown[SYN__SHORT];
-  size_t i;
-  for (i = 0; i < e->shape[0] && !c->options.not_finite; i++) {
-    uint32_t bits = syn__entry_float_bits(e, i) & 0x7FFFFFFFu;
-    if (bits > 0x79A00000u) /* about 1e35 */
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s: scale %lu is above 1e35",
-                       syn__shorten(shown, e->name), (unsigned long)i);
-  }
-  return SYN_OK;
-}
-/* The tensors of a weight, checked. Every tensor is checked before memory for weights is
-   allocated; numbers that are not in memory, later. */
-static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w,
-                                   syn__stored *s) {
-  const syn_entry *e = syn_file_find(f, w->name);
-  char name[SYN__STORED_NAME], shown[SYN__SHORT], wanted[60], given[60];
-  int type = SYN__TYPES - 1, i;
-  while (type > 0 && (!e || e->dtype != syn__type_dtypes[type] ||
-                      (w->rank < 2 && type >= SYN__TYPE_I8)))
-    type--;
-  *s = syn__stored_of(w, type);
-  for (i = 0; i < s->count; i++, e = syn_file_find(f, syn__stored_name(name, w->name, i))) {
-    const syn_entry *want = &s->entry[i];
-    syn__shorten(shown, syn__stored_name(name, w->name, i));
-    syn__shape_text(wanted, sizeof wanted, want);
-    if (!e)
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", shown, wanted);
-    syn__shape_text(given, sizeof given, e);
-    if (e->rank != want->rank || memcmp(e->shape, want->shape, (size_t)e->rank * sizeof *e->shape))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", shown, given,
-                       wanted);
-    if (e->dtype != want->dtype)
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted %s", shown,
-                       syn_dtype_name(e->dtype),
-                       i ? syn_dtype_name(want->dtype) : "F32, F16, BF16, I8 or U8 (4 bits)");
-    if (e->data && syn__float_width(e->dtype) && syn__entry_finite(c, f, e, SYN__WEIGHTS))
-      return SYN_E_FORMAT;
-    if (e->data && i == 1 && syn__scales_check(c, e)) return SYN_E_FORMAT;
-    s->entry[i] = *e;
-  }
-  return SYN_OK;
 }
 /* 1: the file of the model has w in that type, and w is still what it holds: `s` are its tensors.
    So the same model gives the same bytes, however often it is written in that type. */
@@ -23173,336 +23651,6 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
   return syn_model_save_as(c, m, "f32", path);
 }
 #endif
-
-/* Names the key, the value found and what was wanted. */
-static syn_status syn__metadata_fail(syn_context *c, const char *key, const char *value,
-                                     const char *wanted) {
-  char shown[SYN__SHORT];
-  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
-                   syn__shorten(shown, value ? value : "missing"), wanted);
-}
-
-/* A whole number of at most 19 digits, so that it fits 64 bits; *out stays where the key is absent,
-   since older files lack newer keys. Seeds are unsigned and written as the signed number of the
-   same bits. Not strtol, which accepts white space and a plus. */
-static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
-                                    int64_t least, int64_t most, int64_t *out) {
-  const char *value = syn_file_value(f, key), *at = value;
-  char wanted[80] = "", low[24], high[24];
-  uint64_t sum = 0;
-  int64_t number;
-  int minus, digits = 0; /* minus: 1 where a minus sign stands in front */
-  if (!value) return SYN_OK;
-  minus = *at == '-';
-  for (at += minus; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
-    sum = sum * 10 + (uint64_t)(*at - '0');
-  number = (int64_t)(minus ? 0u - sum : sum); /* if `sum` fits, which the next line checks */
-  if (!*at && digits && sum <= (uint64_t)INT64_MAX + (uint64_t)minus && number >= least &&
-      number <= most) {
-    *out = number;
-    return SYN_OK;
-  }
-  if (SYN__MESSAGES)
-    syn__snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
-                  syn__signed_decimal(low, least), syn__signed_decimal(high, most));
-  return syn__metadata_fail(c, key, value, wanted);
-}
-
-/* A float, which stays where the key is absent. Its range is checked by syn__config_sizes. */
-static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
-                                      float *out) {
-  const char *value = syn_file_value(f, key);
-  double number;
-  size_t size;
-  if (!value) return SYN_OK;
-  size = syn__number_read(value, &number);
-  if (!size || value[size]) /* no number, or something behind it */
-    return syn__metadata_fail(c, key, value, "a number");
-  *out = (float)number;
-  return SYN_OK;
-}
-
-/* Fills a configuration with pointers into the file. format and version are checked first: the file
-   of another program should be refused as such, not for a missing d_model. */
-static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
-  const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
-  const struct {
-    const char *key;
-    int *out; /* in *k */
-  } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
-               {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
-               {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
-  int64_t size, seed = 0;
-  size_t i;
-  memset(k, 0, sizeof *k);
-  if (!format || strcmp(format, "synthesizer"))
-    return syn__metadata_fail(c, "format", format, "'synthesizer'");
-  if (!version || strcmp(version, "1")) return syn__metadata_fail(c, "version", version, "'1'");
-  k->task = syn_file_value(f, "task"); /* texts point into the file */
-  k->encoder = syn_file_value(f, "encoder");
-  k->decoder = syn_file_value(f, "decoder");
-  k->tie = syn_file_value(f, "tie");
-  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
-  for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
-    size = 0;
-    if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;
-    *sizes[i].out = (int)size;
-  }
-  if (syn__metadata_float(c, f, "dropout", &k->dropout) ||
-      syn__metadata_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__metadata_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
-    return SYN_E_FORMAT;
-  k->seed = (uint64_t)seed;
-  return SYN_OK;
-}
-
-/* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
-   than the weights. Returns what each tensor belongs to: a parameter's number + 1, 0: none. The
-   caller frees it; null (recorded): failed. */
-SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
-  const syn_entry *entries = (const syn_entry *)f->entries.items;
-  size_t n = f->entries.count, i;
-  int *owner = (int *)syn__alloc(c, n ? n : 1, sizeof *owner), k, ok = owner != NULL;
-  char shown[SYN__SHORT], name[SYN__STORED_NAME];
-  syn__stored s;
-  for (i = 0; i < m->g.n_params && ok; i++) {
-    const syn_param *w = &m->g.params[i];
-    ok = !syn__weight_find(c, f, w, &s);
-    for (k = 0; ok && k < s.count; k++)
-      owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
-  }
-  for (i = 0; i < n && ok; i++) {
-    const char *given = entries[i].name; /* three prefixes name no weights */
-    ok = owner[i] || !strncmp(given, "test.", 5) || !strncmp(given, "optimizer.", 10) ||
-         !strncmp(given, "tokenizer.", 10);
-    if (!ok)
-      syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                syn__shorten(shown, given));
-  }
-  if (ok) return owner;
-  syn__free(c, owner);
-  return NULL;
-}
-
-/* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
-static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn_param *w) {
-  syn__stored s;
-  size_t row, i;
-  syn__weight_find(c, f, w, &s);
-  for (row = 0; row < s.rows && s.type >= SYN__TYPE_I8; row++)
-    for (i = 0; i < s.k; i++) w->x[row * s.k + i] = syn__stored_value(&s, row, i);
-  if (s.type < SYN__TYPE_I8) syn_entry_floats(c, &s.entry[0], w->x, w->size);
-  return syn__type_names[s.type];
-}
-
-/* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
-   entry is checked before memory is allocated; copying cannot fail. */
-static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
-  size_t i;
-  int in_place = 1, *owner = syn__weights_check(c, f, m);
-  if (!owner) return c->status;
-  syn__free(c, owner);
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
-    in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
-  }
-  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
-  for (i = 0; i < m->g.n_params; i++) {
-    syn_param *w = &m->g.params[i];
-    union { const void *from; void *to; } data; /* read only: training copies first */
-    data.from = syn_file_find(f, w->name)->data;
-    if (in_place) w->x = (float *)data.to;
-    else w->type = syn__weight_copy(c, f, w);
-  }
-  return SYN_OK;
-}
-
-/* One tokenizer in the file serves both sides. */
-static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
-#ifdef SYN_NO_TOKENIZERS
-  SYN__UNUSED(c), SYN__UNUSED(f), SYN__UNUSED(m);
-  return SYN_OK;
-#else
-  int side;
-  for (side = SYN_SRC; side <= SYN_TGT; side++) {
-    const syn_entry *e = syn_file_find(f, syn__tokenizer_names[side]);
-    if (e && !(m->tokenizer[side] = syn_tokenizer_load(c, e->data, e->bytes))) return c->status;
-  }
-  if (!m->tokenizer[SYN_TGT] && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
-  return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
-#endif
-}
-
-/* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
-static syn_model *syn__model_of(syn_context *c, syn_file *f) {
-  syn_config config;
-  syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
-  if (m) m->file = f; /* from here on the model frees it */
-  else syn_file_free(f);
-  if (m && !syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
-  syn_model_free(m);
-  return NULL;
-}
-
-syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
-  syn_model *m = syn__model_of(c, syn_file_view(c, bytes, size));
-#ifdef SYN_INFERENCE
-  if (m) syn_file_free(m->file), m->file = NULL; /* the weights lie in `bytes`, or were copied */
-  if (m && !SYN__MESSAGES) syn__graph_unname(c, &m->g);
-#endif
-  return m;
-}
-syn_model *syn_model_load_from(syn_context *c, const syn_source *source) {
-  return syn__model_of(c, syn_file_load_from(c, source));
-}
-#ifndef SYN_NO_STDIO
-syn_model *syn_model_load(syn_context *c, const char *path) {
-  return syn__model_of(c, syn_file_load(c, path));
-}
-
-/* -- loading into panels -- */
-
-/* Reads the tensors of a model file in the order of their data. */
-typedef struct syn__tensor_reader {
-  syn__stream_in s;
-  syn_model *m;
-  const int *owner;     /* of each tensor, as syn__weights_check says */
-  unsigned char *bytes; /* of some numbers as they are in the file */
-  void *tokenizer[2];   /* the bytes of each; null: not in the file */
-} syn__tensor_reader;
-
-/* Numbers that are read together: a row of a matrix in panels, some of any other tensor. */
-static size_t syn__read_together(const syn_param *p) {
-  return p->panels ? p->size / (size_t)p->shape[0] : 16384;
-}
-
-/* The next n numbers of e, from number `first` on, become to[0], to[stride] ... */
-static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, size_t first,
-                                    size_t n, float *to, size_t stride) {
-  size_t at = r->s.at, i;
-  syn_entry part = *e;
-  part.data = r->bytes;
-  part.bytes = n * syn__float_width(e->dtype);
-  if (syn__floats_check(r->s.c, &part, n)) return SYN_E_FORMAT;
-  if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
-  if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
-  if (syn__numbers_finite(r->s.c, &part, first, at, SYN__WEIGHTS)) return SYN_E_FORMAT;
-  for (i = 0; i < n; i++) {
-    uint32_t bits = syn__entry_float_bits(&part, i);
-    memcpy(to + i * stride, &bits, 4);
-  }
-  return SYN_OK;
-}
-
-/* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
-static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
-  const int owner = r->owner[e - (const syn_entry *)r->m->file->entries.items];
-  const syn_param *p = owner ? &r->m->g.params[owner - 1] : NULL;
-  size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
-  float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
-  int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
-  syn_status status = SYN_OK;
-  if (!p && !strcmp(e->name, syn__tokenizer_names[side])) {
-    r->tokenizer[side] = syn__alloc(r->s.c, e->bytes, 1);
-    return r->tokenizer[side] ? syn__stream_read(&r->s, r->tokenizer[side], e->bytes)
-                              : SYN_E_MEMORY;
-  }
-  for (at = 0; p && at < p->size && !status; at += n, rows++) {
-    float *to = panels ? panels + syn__panel_row(rows, together) : p->x + at;
-    n = p->size - at < together ? p->size - at : together;
-    status = syn__numbers_read(r, e, at, n, to, panels ? 16 : 1);
-  }
-  for (at = 0; !p && at < e->bytes && !status; at += n) {
-    n = e->bytes - at < together ? e->bytes - at : together;
-    status = syn__stream_read(&r->s, r->bytes, n);
-  }
-  return status;
-}
-
-/* Memory for the weights, then all tensors. No entry keeps data: what a tokenizer is read from is
-   freed, the rest never was in memory. `order`: the entries by their place in the file. */
-static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
-  syn_context *c = r->s.c;
-  syn_file *f = r->m->file;
-  syn_entry *entries = (syn_entry *)f->entries.items, *e;
-  syn__layout k = {NULL, 0};
-  size_t most = 16384, i;
-  syn_status status = SYN_OK;
-  int side;
-  for (i = 0; i < r->m->g.n_params; i++) {
-    size_t together = syn__read_together(&r->m->g.params[i]);
-    most = together > most ? together : most;
-  }
-  syn__layout_weights(r->m, &k);
-  r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
-  k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
-  if (!k.base) return syn__weights_memory(r->m);
-  k.used = 0;
-  syn__layout_weights(r->m, &k);
-  for (i = 0; i < f->entries.count && !status; i++)
-    status = syn__tensor_read(r, entries + order[i]);
-  for (side = 0; side < 2; side++)
-    if ((e = (syn_entry *)syn_file_find(f, syn__tokenizer_names[side])) != NULL)
-      e->data = r->tokenizer[side];
-  if (!status) status = syn__tokenizers_read(c, f, r->m);
-  for (i = 0; i < f->entries.count; i++) entries[i].data = NULL;
-  return status;
-}
-
-/* 1: a weight is stored as integers, of which none is read into panels. */
-static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
-    if (e && (e->dtype == SYN_I8 || e->dtype == SYN_U8)) return 1;
-  }
-  return 0;
-}
-
-/* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
-static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
-  syn__tensor_reader r = {*s, NULL, NULL, NULL, {NULL, NULL}};
-  int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
-  int *owner = NULL;
-  syn_status status = SYN_E_FORMAT;
-  syn_config config;
-  size_t i;
-  for (i = 0; i < f->entries.count; i++) ((syn_entry *)f->entries.items)[i].data = NULL;
-  if (order && !syn__config_read(s->c, f, &config)) r.m = syn__model_shell(s->c, &config);
-  if (r.m) {
-    r.m->file = f;
-    r.m->packed = 1;
-    *integers = syn__stored_as_integers(f, r.m);
-    if (!*integers) r.owner = owner = syn__weights_check(s->c, f, r.m);
-    if (owner) status = syn__tensors_read(&r, order);
-  } else syn_file_free(f);
-  syn__free(s->c, order);
-  syn__free(s->c, owner);
-  syn__free(s->c, r.bytes);
-  syn__free(s->c, r.tokenizer[0]);
-  syn__free(s->c, r.tokenizer[1]);
-  if (!status) return r.m;
-  syn_model_free(r.m);
-  return NULL;
-}
-
-syn_model *syn_model_load_packed(syn_context *c, const char *path) {
-  const syn_source source = syn__path_source(c, path);
-  syn__stream_in s = {c, "", &source, 0};
-  void *block;
-  syn_file *f;
-  syn_model *m = NULL;
-  int integers = 0;
-  if (!source.user) return NULL;
-  s.where = syn__path_end(path);
-  block = syn__stream_block(&s, 0);
-  f = block ? syn__file_parse(c, s.where, block, block, source.size) : NULL;
-  if (f) m = syn__model_packed(&s, f, &integers);
-  fclose((FILE *)source.user);
-  return integers ? syn_model_load(c, path) : m;
-}
-#endif
-const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
 /* ==============================================================================================
    >>checkpoint   a model file with the state of its training
@@ -24337,6 +24485,41 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
   syn__free(c, beside);
   return c->status;
 }
+#endif /* !SYN_NO_TRAIN */
+
+/* ==============================================================================================
+   >>model plan   the bytes that a model will need, before anything is allocated
+   ============================================================================================== */
+
+/* The graph is built as for a model, without weights: only so are the sizes those that will be.
+   Trainer and decoder resolve their configurations themselves; neither has memory here. */
+syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
+                       const syn_decode_config *decode, syn_plan *plan) {
+  syn_model *m = syn__model_shell(c, config);
+  syn__layout panels = {NULL, 0};
+  syn_plan none;
+  if (!plan) plan = &none;
+  memset(plan, 0, sizeof *plan);
+  if (!m) return c->status;
+#ifdef SYN_NO_TRAIN
+  SYN__UNUSED(train);
+#else
+  syn__plan_training(c, m, train, plan);
+#endif
+  if (!c->status) {
+    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->floats, sizeof(float)));
+    plan->decoding = syn__decoder_bytes(c, m, decode);
+    plan->packed = syn__add_size(plan->weights, plan->decoding);
+    if (!decode || !decode->type || strcmp(decode->type, "i8")) {
+      m->packed = 1;
+      syn__layout_weights(m, &panels);
+      plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
+    }
+  }
+  if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
+  syn_model_free(m);
+  return c->status;
+}
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -24356,7 +24539,6 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
    The sum is an int32 and exact. -128 is never used: a sum of two products of it overflows int16.
    Floats are added, multiplied and divided, never fused, so every machine computes the same bits.
    What is not finite becomes 0 before it is converted to an integer. */
-
 
 typedef union syn__small_bits {
   uint32_t u;
@@ -25311,7 +25493,6 @@ static float syn__small_act(int32_t act, float x) {
   if (act == 3) return 2.0f * u - 1.0f;
   return act == 4 ? u : x * u;
 }
-
 
 /* glu y, z, n: y = a sigma(b), z = [a; b] */
 static long syn__small_glu(syn_small *s, const int32_t *op) {
@@ -26451,6 +26632,7 @@ long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, siz
 }
 
 #ifndef SYN_SMALL
+#ifndef SYN_NO_TRAIN
 #if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -27575,6 +27757,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
   syn__free(c, w);
   return c->status;
 }
+#endif /* !SYN_NO_TRAIN */
 
 /* ==============================================================================================
    >>license   MIT-0 or public domain, at your choice; see LICENSE

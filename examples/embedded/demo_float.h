@@ -6,7 +6,7 @@
 
    It is here to be compared: on a Cortex-M4 a small model takes a sixth of the RAM and half of the
    instructions. */
-#define SYN_INFERENCE
+#define SYN_NO_TRAIN
 #define SYN_NO_MESSAGES
 #define SYN_NO_SIMD
 #define SYN_NO_STDIO
