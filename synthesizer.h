@@ -18095,6 +18095,8 @@ static void syn__json_skip(syn__json *j, int depth) {
 #include <unistd.h>
 #if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
 ssize_t readlink(const char *path, char *out, size_t size);
+FILE *fdopen(int file, const char *mode);
+int fileno(FILE *file);
 int fchmod(int file, mode_t mode);
 int fchown(int file, uid_t user, gid_t group);
 #endif
@@ -23197,22 +23199,13 @@ static void syn__path_remove(const char *path) {
 
 /* -- the file under its name: written beside it, then renamed over it -- */
 
-/* A file with a descriptor, or, where C alone is there, a FILE. */
-#if defined(SYN__POSIX) || defined(_WIN32)
-typedef int syn__handle;
-#define SYN__NO_HANDLE (-1)
-#else
-typedef FILE *syn__handle;
-#define SYN__NO_HANDLE NULL
-#endif
-
 /* A file that is being written. */
 typedef struct syn__writer {
   syn_context *c;
   const char *path; /* as the caller wrote it, for messages */
   char *target;     /* where the path leads to, behind symbolic links; owned */
   char *name;       /* what is written: a temporary file beside it, or `target`, a device or pipe */
-  syn__handle file;
+  FILE *file;  /* without a buffer of the C library, so that the bytes written are known */
   size_t used; /* bytes that wait in `bytes` */
   unsigned char bytes[4096];
 } syn__writer;
@@ -23261,28 +23254,33 @@ static int syn__path_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
-static int syn__handle_special(const char *path) { return open(path, O_WRONLY | O_TRUNC); }
 
 /* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
    group of the file `old`, if there is one, before a byte is written. Where the group cannot be
    kept, another group gets none of its rights. */
-static int syn__handle_new(const char *path, const char *old) {
+static FILE *syn__path_new(const char *path, const char *old) {
   struct stat was, now;
   int kept = stat(old, &was) == 0;
-  int file = open(path, O_WRONLY | O_CREAT | O_EXCL, kept ? 0600 : 0666);
-  if (file < 0 || !kept || fstat(file, &now) != 0) return file;
+  int handle = open(path, O_WRONLY | O_CREAT | O_EXCL, kept ? 0600 : 0666);
+  FILE *file = handle < 0 ? NULL : fdopen(handle, "wb");
+  if (handle >= 0 && !file) {
+    close(handle);
+    remove(path);
+  }
+  if (!file || !kept || fstat(handle, &now) != 0) return file;
   was.st_mode &= 0777;
   if ((was.st_uid != now.st_uid || was.st_gid != now.st_gid) &&
-      fchown(file, was.st_uid, was.st_gid) != 0 && fchown(file, (uid_t)-1, was.st_gid) != 0)
+      fchown(handle, was.st_uid, was.st_gid) != 0 && fchown(handle, (uid_t)-1, was.st_gid) != 0)
     was.st_mode &= 0707;
-  if (fchmod(file, was.st_mode) != 0) errno = 0; /* a file system without modes */
+  if (fchmod(handle, was.st_mode) != 0) errno = 0; /* a file system without modes */
   return file;
 }
 
 /* After a power cut the rename must not be there without the bytes: they are synced before it. */
-static int syn__handle_sync(int file) {
-  return fsync(file) == 0 || errno == EINVAL; /* EINVAL: nothing to sync there */
+static int syn__sync(int handle) {
+  return fsync(handle) == 0 || errno == EINVAL; /* EINVAL: nothing to sync there */
 }
+static int syn__file_sync(FILE *file) { return syn__sync(fileno(file)); }
 
 /* Syncs the folder of a file, so that its new name is on the disk. A failure is no error: the file
    is whole under one name or the other. `path` is cut. */
@@ -23291,7 +23289,7 @@ static void syn__path_sync_folder(char *path) {
   path[syn__path_folder(path)] = 0;
   folder = open(*path ? path : ".", O_RDONLY);
   if (folder < 0) return;
-  syn__handle_sync(folder);
+  syn__sync(folder);
   close(folder);
 }
 #else
@@ -23299,16 +23297,19 @@ static int syn__path_follow(const char *path, size_t capacity) { return path && 
 static int syn__path_special(const char *path) { return path == NULL; }
 static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
 #ifdef _WIN32
-static int syn__handle_new(const char *path, const char *old) {
+/* The folder decides who may read a file. */
+static FILE *syn__path_new(const char *path, const char *old) {
   wchar_t wide[SYN__WIDE_PATH];
-  SYN__UNUSED(old); /* the folder decides who may read a file */
-  if (!syn__wide_path(wide, path)) return -1;
-  return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+  int handle;
+  SYN__UNUSED(old);
+  if (!syn__wide_path(wide, path)) return NULL;
+  handle = _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+  return handle < 0 ? NULL : _fdopen(handle, "wb");
 }
-static int syn__handle_sync(int file) { return _commit(file) == 0; }
+static int syn__file_sync(FILE *file) { return _commit(_fileno(file)) == 0; }
 #else
 /* C99 has no exclusive creation. */
-static FILE *syn__handle_new(const char *path, const char *old) {
+static FILE *syn__path_new(const char *path, const char *old) {
   FILE *there = fopen(path, "rb");
   SYN__UNUSED(old);
   if (!there) return fopen(path, "wb");
@@ -23316,48 +23317,8 @@ static FILE *syn__handle_new(const char *path, const char *old) {
   errno = EEXIST;
   return NULL;
 }
+static int syn__file_sync(FILE *file) { return fflush(file) == 0; }
 #endif
-static syn__handle syn__handle_special(const char *path) {
-  SYN__UNUSED(path);
-  return SYN__NO_HANDLE;
-}
-#endif
-
-#if defined(SYN__POSIX) || defined(_WIN32)
-/* 1: all bytes are written. */
-static int syn__handle_write(int file, const unsigned char *at, size_t left) {
-  while (left) {
-    size_t part = left < (size_t)1 << 30 ? left : (size_t)1 << 30;
-#ifdef _WIN32
-    int n = _write(file, at, (unsigned)part);
-#else
-    ssize_t n = write(file, at, part);
-#endif
-    if (n < 0 && errno == EINTR) continue; /* a signal came before the first byte */
-    if (n <= 0) return 0;
-    at += n;
-    left -= (size_t)n;
-  }
-  return 1;
-}
-static int syn__handle_close(int file, int sync) {
-  int ok = !sync || syn__handle_sync(file), error = errno;
-#ifdef _WIN32
-  int closed = _close(file) == 0;
-#else
-  int closed = close(file) == 0;
-#endif
-  if (!ok) errno = error;
-  return closed && ok;
-}
-#else
-static int syn__handle_write(FILE *file, const unsigned char *at, size_t left) {
-  return fwrite(at, 1, left, file) == left;
-}
-static int syn__handle_close(FILE *file, int sync) {
-  SYN__UNUSED(sync);
-  return fclose(file) == 0;
-}
 #endif
 
 /* The name of try number `tries` for the temporary file: syn-, 16 digits, .tmp, in the folder of
@@ -23382,45 +23343,59 @@ static void syn__writer_name(syn__writer *o, unsigned tries) {
    touched before syn__writer_close. */
 static syn_status syn__writer_open(syn__writer *o, syn_context *c, const char *path) {
   size_t room = strlen(path) + SYN__LINK_MAX;
-  syn_status status = SYN_E_FILE;
+  const char *what = "create a file beside it";
   unsigned tries = 0;
+  int error;
   o->c = c;
   o->path = path;
   o->used = 0;
-  o->file = SYN__NO_HANDLE;
+  o->file = NULL;
   o->target = (char *)syn__alloc(c, 2 * room + 25, 1); /* both names */
   if (!o->target) return SYN_E_MEMORY;
   o->name = o->target + room;
   memcpy(o->target, path, strlen(path));
   errno = 0;
-  if (!syn__path_follow(o->target, room)) {
-    status = syn__path_fail(c, path, "reach the file", errno);
-  } else if (syn__path_special(o->target)) {
+  if (syn__path_special(path)) { /* before a link is followed: /dev/stdout leads to no path */
+    what = "open for writing";
     o->name = o->target;
-    o->file = syn__handle_special(o->target);
-    if (o->file == SYN__NO_HANDLE) status = syn__path_fail(c, path, "open for writing", errno);
+    o->file = fopen(path, "wb");
+  } else if (!syn__path_follow(o->target, room)) {
+    what = "reach the file";
   } else {
     do {
       syn__writer_name(o, tries);
-      o->file = syn__handle_new(o->name, o->target);
-    } while (o->file == SYN__NO_HANDLE && errno == EEXIST && ++tries < 100);
-    if (o->file == SYN__NO_HANDLE)
-      status = syn__path_fail(c, path, "create a file beside it", errno);
+      o->file = syn__path_new(o->name, o->target);
+    } while (!o->file && errno == EEXIST && ++tries < 100);
   }
-  if (o->file == SYN__NO_HANDLE) syn__free(c, o->target);
+  error = errno;
   errno = 0; /* opening may set it without an error */
-  return o->file == SYN__NO_HANDLE ? status : SYN_OK;
+  if (o->file) setvbuf(o->file, NULL, _IONBF, 0);
+  if (o->file) return SYN_OK;
+  syn__free(c, o->target);
+  return syn__path_fail(c, path, what, error);
+}
+
+/* 1: all bytes are written. */
+static int syn__file_put(FILE *file, const unsigned char *at, size_t left) {
+  while (left) {
+    size_t n = fwrite(at, 1, left, file);
+    at += n;
+    left -= n;
+    if (left && errno != EINTR) return 0;
+    clearerr(file); /* a signal came before the first byte */
+  }
+  return 1;
 }
 
 /* The sink of an output. Small pieces wait until they are 4096 bytes. */
 static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
   syn__writer *o = (syn__writer *)user;
   if (size > sizeof o->bytes - o->used) {
-    if (!syn__handle_write(o->file, o->bytes, o->used)) return 0;
+    if (!syn__file_put(o->file, o->bytes, o->used)) return 0;
     o->used = 0;
   }
   if (size > sizeof o->bytes)
-    return syn__handle_write(o->file, (const unsigned char *)bytes, size) ? size : 0;
+    return syn__file_put(o->file, (const unsigned char *)bytes, size) ? size : 0;
   memcpy(o->bytes + o->used, bytes, size);
   o->used += size;
   return size;
@@ -23433,11 +23408,15 @@ static syn_status syn__writer_close(syn__writer *o, int ok) {
   const char *what = "write";
   int direct = o->name == o->target, error;
   syn_status status = SYN_OK;
-  ok = ok && syn__handle_write(o->file, o->bytes, o->used);
+  ok = ok && syn__file_put(o->file, o->bytes, o->used) && (direct || syn__file_sync(o->file));
   error = errno;
-  if (!syn__handle_close(o->file, ok && !direct) && ok) ok = 0, error = errno;
+  if (fclose(o->file) != 0 && ok) {
+    ok = 0;
+    error = errno;
+  }
   if (ok && !direct && !syn__path_rename(o->name, o->target)) {
-    ok = 0, error = errno;
+    ok = 0;
+    error = errno;
     what = "rename the temporary file to it";
   }
   if (!ok) status = syn__path_fail(o->c, o->path, what, error);

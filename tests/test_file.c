@@ -613,7 +613,6 @@ static size_t spring_read(void *user, void *to, size_t size) {
   s->behind += !size || s->at + size > s->from->size;
   memcpy(to, s->from->at + s->at, n);
   s->at += n;
-  errno = 0;
   return n;
 }
 
@@ -682,6 +681,25 @@ static void check_untouched(const store *whole, const char *when) {
   CHECK(b.size == whole->size && memcmp(b.at, whole->at, b.size) == 0, "%s: file changed", when);
 }
 
+#ifdef __linux__
+/* A pipe under a path that leads to no other path. */
+static void test_pipe(const content *t, const store *whole) {
+  static store b;
+  char path[40];
+  syn_context c;
+  heap h;
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  context_on(&c, &h, 0);
+  sprintf(path, "/proc/self/fd/%d", ends[1]);
+  CHECK(!syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) && !h.blocks, "%s", c.message);
+  close(ends[1]);
+  b.size = c.status ? 0 : (size_t)read(ends[0], b.at, sizeof b.at);
+  CHECK(b.size == whole->size && !memcmp(b.at, whole->at, b.size), "%lu bytes", (unsigned long)b.size);
+  close(ends[0]);
+}
+#endif
+
 /* A path beyond ASCII: the file is written, replaced, read and removed. */
 static void test_utf8_path(const content *t) {
   static const char path[] = "test_file_\xC3\x9C\xE6\x97\xA5.safetensors";
@@ -727,6 +745,7 @@ static void test_files(const content *t, const store *whole) {
   rmdir("test_file_locked");
 #endif
 #ifdef __linux__
+  test_pipe(t, whole);
   cannot_open("/proc/self/mem", SYN_E_FILE, "cannot read");
   cannot_write(t, "/proc/x.safetensors", "cannot create");
   if (exists("/dev/full")) cannot_write(t, "/dev/full", "No space left on device");
