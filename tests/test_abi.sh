@@ -34,7 +34,8 @@ layout() { # MACHINE
     !structure { next }
     /DW_AT_name/ { if (member) field = $NF; else if (name == "") name = $NF }
     /DW_AT_byte_size/ && !member && name ~ /^syn_/ { print name, $NF }
-    /DW_AT_data_member_location/ && name ~ /^syn_/ { print name "." field, $NF }'
+    /DW_AT_data_member_location/ && name ~ /^syn_/ { print name "." field, $NF }' |
+    awk '{ name = $1; sub(/[.].*/, "", name); print name, NR, $0 }' | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d " " -f 3-
 }
 # One table of what the machines have, a column each
 table() {
