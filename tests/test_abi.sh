@@ -87,7 +87,7 @@ done
 
 # -- programs and a library that was compiled apart
 
-if command -v tcc >/dev/null 2>&1; then library="tcc -w"; else library="$cc -w -O0 -DSYN_NO_TRAIN -DSYN_NO_SIMD"; fi
+if command -v tcc >/dev/null 2>&1; then library="tcc -w"; else library="$cc -w -O0 -DSYN_NO_SIMD"; fi
 printf '#define SYNTHESIZER_IMPLEMENTATION\n#include "synthesizer.h"\n' >library.c
 $library -I"$here/.." -c library.c -o library.o || exit 1
 cat >program.c <<'C'
