@@ -278,8 +278,9 @@
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
    0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also a program
-   of 0.1; syn_context begins with status and message; decoders choose SYN_UNKNOWN only with
-   syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
+   of 0.1; syn_context begins with status and message; a syn_source gives models, tensors and
+   checkpoints, a sink takes checkpoints, too; a file may be a pipe under a name such as /dev/stdout;
+   decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
    Unicode's; a bpe:SIZE that cannot hold the characters of its texts spells them in bytes, or is
    refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
    name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
