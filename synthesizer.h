@@ -8796,7 +8796,7 @@ static const syn_kind syn__kind_softmax = SYN__KIND_OF_ROWS(
    ============================================================================================== */
 
 /* For a user's tape: x [rows,n], y [1]; rows of label -1 do not count. In a network >>loss does
-   this, with the same bits of the gradient. Saved buffer 0: one row [n] during backward. */
+   this, with the same bits. Saved buffer 0: one row [n] during backward. */
 
 #ifndef SYN_NO_TRAIN
 static syn_status syn__cross_entropy_shape(syn_build *b, syn_node *n) {
@@ -8817,33 +8817,28 @@ static float syn__label_share(const syn__row_ids *labels) {
   for (i = 0; i < labels->count; i++) count += labels->ids[i] >= 0;
   return count ? 1.0f / (float)count : 0.0f;
 }
+/* Both passes use the kernel of >>loss, without label smoothing; scale 0: no gradient is written. */
 static void syn__cross_entropy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const syn__row_ids *own = (const syn__row_ids *)n->own;
-  size_t width = (size_t)syn_width(x);
+  size_t i, width = (size_t)syn_width(x), rows = syn_rows(x);
   double sum = 0.0;
-  int i;
-  for (i = 0; i < own->count; i++) {
-    const float *row = x->x + (size_t)i * width;
-    float top;
-    if (own->ids[i] < 0) continue;
-    top = t->k->row_max(row, width);
-    sum += (double)t->k->log_sum_exp(row, width, top) - (double)row[own->ids[i]];
-  }
+  for (i = 0; i < rows; i++)
+    if (own->ids[i] >= 0)
+      sum += (double)t->k->loss(x->x + i * width, width, own->ids[i], 0.0f, 0.0f);
   syn_out(t, n)->x[0] = (float)(sum * (double)syn__label_share(own));
 }
-/* dx_i += dy / rows (softmax(x_i) - 1 at the label) */
+/* dx_i += dy / rows (softmax(x_i) - 1 at the label): the kernel writes over a copy of x_i. */
 static void syn__cross_entropy_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const syn__row_ids *own = (const syn__row_ids *)n->own;
-  size_t width = (size_t)syn_width(x);
-  float *p = syn_saved(t, n, 0), dy = syn_out(t, n)->dx[0] * syn__label_share(own);
-  int i;
-  for (i = 0; i < own->count; i++) {
+  size_t i, width = (size_t)syn_width(x), rows = syn_rows(x);
+  float *row = syn_saved(t, n, 0), scale = syn_out(t, n)->dx[0] * syn__label_share(own);
+  for (i = 0; i < rows && scale != 0.0f; i++) {
     if (own->ids[i] < 0) continue;
-    t->k->softmax(p, x->x + (size_t)i * width, width);
-    p[own->ids[i]] -= 1.0f;
-    t->k->acc_scale(x->dx + (size_t)i * width, dy, p, width);
+    memcpy(row, x->x + i * width, width * sizeof *row);
+    t->k->loss(row, width, own->ids[i], 0.0f, scale);
+    t->k->acc(x->dx + i * width, row, width);
   }
 }
 static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
