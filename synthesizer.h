@@ -6718,6 +6718,22 @@ typedef struct syn__recurrence {
   void (*step)(syn_tape *t, const syn_node *n, const syn_tensor *z);
 } syn__recurrence;
 
+/* A field of a constant struct. C++11 has no designated initializers: there the values stand in the
+   order of the fields, and none may be left out. */
+#ifdef __cplusplus
+#define SYN__FIELD(name, value) value
+#else
+#define SYN__FIELD(name, value) .name = value
+#endif
+
+/* A kind without functions of decoding: its rows are computed alone, so that forward is its step,
+   or no decoder may have it. */
+#define SYN__KIND_OF_ROWS(name, args, flags, shape, forward, backward) \
+  {name, args, flags, NULL, shape, forward, SYN__BACK(backward), NULL, NULL, NULL}
+/* A kind that is made of others. */
+#define SYN__KIND_OF_CHAINS(name, args, flags, build) \
+  {name, args, flags, build, NULL, NULL, NULL, NULL, NULL, NULL}
+
 /* In syn_param.panels while the network is built: a matrix W that is not read as x W^T. */
 enum { SYN__BY_ROW = -1 };
 
@@ -8517,9 +8533,8 @@ static void syn__sub_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
   syn__broadcast_db(t, n, -1.0f);
 }
-static const syn_kind syn__kind_sub = {
-    "sub", "", 0, NULL, syn__broadcast_shape, syn__sub_forward, SYN__BACK(syn__sub_backward), NULL,
-    NULL, NULL};
+static const syn_kind syn__kind_sub = SYN__KIND_OF_ROWS(
+    "sub", "", 0, syn__broadcast_shape, syn__sub_forward, syn__sub_backward);
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->mul);
@@ -8539,13 +8554,12 @@ static void syn__mul_backward(syn_tape *t, const syn_node *n) {
     t->k->acc_mul(b->dx, y->dx + i, a->x + i, size);
   }
 }
-static const syn_kind syn__kind_mul = {
-    "mul", "", 0, NULL, syn__broadcast_shape, syn__mul_forward, SYN__BACK(syn__mul_backward), NULL,
-    NULL, NULL};
+static const syn_kind syn__kind_mul = SYN__KIND_OF_ROWS(
+    "mul", "", 0, syn__broadcast_shape, syn__mul_forward, syn__mul_backward);
 #endif
-static const syn_kind syn__kind_add = {
-    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
-    syn__add_forward, SYN__BACK(syn__add_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_add = SYN__KIND_OF_ROWS(
+    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__broadcast_shape,
+    syn__add_forward, syn__add_backward);
 
 /* ==============================================================================================
    >>kind scale   y = s x
@@ -8568,9 +8582,8 @@ static void syn__scale_forward(syn_tape *t, const syn_node *n) {
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, syn__factor_of(n));
 }
-static const syn_kind syn__kind_scale = {
-    "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, SYN__BACK(syn__scale_backward), NULL,
-    NULL, NULL};
+static const syn_kind syn__kind_scale = SYN__KIND_OF_ROWS(
+    "scale", "", 0, syn__same_shape, syn__scale_forward, syn__scale_backward);
 #endif
 
 /* ==============================================================================================
@@ -8597,9 +8610,8 @@ static void syn__sum_backward(syn_tape *t, const syn_node *n) {
   float dy = syn__factor_of(n) * syn_out(t, n)->dx[0];
   for (i = 0; i < count; i++) x->dx[i] += dy;
 }
-static const syn_kind syn__kind_sum = {
-    "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_sum = SYN__KIND_OF_ROWS(
+    "sum", "", 0, syn__sum_shape, syn__sum_forward, syn__sum_backward);
 #endif
 
 /* ==============================================================================================
@@ -8638,9 +8650,8 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   syn_gemm(t, syn__tensor_matrix(b, b->dx), syn_transposed(syn__tensor_matrix(a, a->x)), dy, NULL,
            1);
 }
-static const syn_kind syn__kind_matmul = {
-    "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, SYN__BACK(syn__matmul_backward),
-    NULL, NULL, NULL};
+static const syn_kind syn__kind_matmul = SYN__KIND_OF_ROWS(
+    "matmul", "", 0, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward);
 #endif
 
 /* ==============================================================================================
@@ -8670,9 +8681,8 @@ static void syn__transpose_backward(syn_tape *t, const syn_node *n) {
   size_t i, count = syn_count(x), width = (size_t)syn_width(x), rows = syn_rows(x);
   for (i = 0; i < count; i++) x->dx[i] += y->dx[i % width * rows + i / width];
 }
-static const syn_kind syn__kind_transpose = {
-    "transpose", "", 0, NULL, syn__transpose_shape, syn__transpose_forward,
-    SYN__BACK(syn__transpose_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_transpose = SYN__KIND_OF_ROWS(
+    "transpose", "", 0, syn__transpose_shape, syn__transpose_forward, syn__transpose_backward);
 #endif
 
 /* ==============================================================================================
@@ -8709,9 +8719,8 @@ static void syn__slice_backward(syn_tape *t, const syn_node *n) {
   size_t r, rows = syn_rows(y), width = (size_t)syn_width(x), count = (size_t)own->count;
   for (r = 0; r < rows; r++) t->k->acc(x->dx + r * width + own->first, y->dx + r * count, count);
 }
-static const syn_kind syn__kind_slice = {
-    "slice", "", 0, NULL, syn__slice_shape, syn__slice_forward, SYN__BACK(syn__slice_backward),
-    NULL, NULL, NULL};
+static const syn_kind syn__kind_slice = SYN__KIND_OF_ROWS(
+    "slice", "", 0, syn__slice_shape, syn__slice_forward, syn__slice_backward);
 #endif
 
 /* ==============================================================================================
@@ -8732,9 +8741,8 @@ static void syn__exp_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   t->k->acc_mul(syn_in(t, n, 0)->dx, y->dx, y->x, syn_count(y));
 }
-static const syn_kind syn__kind_exp = {
-    "exp", "", 0, NULL, syn__same_shape, syn__exp_forward, SYN__BACK(syn__exp_backward), NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_exp = SYN__KIND_OF_ROWS(
+    "exp", "", 0, syn__same_shape, syn__exp_forward, syn__exp_backward);
 
 static void syn__log_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -8747,9 +8755,8 @@ static void syn__log_backward(syn_tape *t, const syn_node *n) {
   size_t i, count = syn_count(y);
   for (i = 0; i < count; i++) x->dx[i] += y->dx[i] / x->x[i];
 }
-static const syn_kind syn__kind_log = {
-    "log", "", 0, NULL, syn__same_shape, syn__log_forward, SYN__BACK(syn__log_backward), NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_log = SYN__KIND_OF_ROWS(
+    "log", "", 0, syn__same_shape, syn__log_forward, syn__log_backward);
 #endif
 
 /* ==============================================================================================
@@ -8781,9 +8788,8 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
     t->k->acc(x->dx + r * width, row, width);
   }
 }
-static const syn_kind syn__kind_softmax = {
-    "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward,
-    SYN__BACK(syn__softmax_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_softmax = SYN__KIND_OF_ROWS(
+    "softmax", "", 0, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward);
 #endif
 
 /* ==============================================================================================
@@ -8791,7 +8797,7 @@ static const syn_kind syn__kind_softmax = {
    ============================================================================================== */
 
 /* For a user's tape: x [rows,n], y [1]; rows of label -1 do not count. In a network >>loss does
-   this, with the same bits of the gradient. Saved buffer 0: one row [n] during backward. */
+   this, with the same bits. Saved buffer 0: one row [n] during backward. */
 
 #ifndef SYN_NO_TRAIN
 static syn_status syn__cross_entropy_shape(syn_build *b, syn_node *n) {
@@ -8812,38 +8818,33 @@ static float syn__label_share(const syn__row_ids *labels) {
   for (i = 0; i < labels->count; i++) count += labels->ids[i] >= 0;
   return count ? 1.0f / (float)count : 0.0f;
 }
+/* Both passes use the kernel of >>loss, without label smoothing; scale 0: no gradient is written. */
 static void syn__cross_entropy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const syn__row_ids *own = (const syn__row_ids *)n->own;
-  size_t width = (size_t)syn_width(x);
+  size_t i, width = (size_t)syn_width(x), rows = syn_rows(x);
   double sum = 0.0;
-  int i;
-  for (i = 0; i < own->count; i++) {
-    const float *row = x->x + (size_t)i * width;
-    float top;
-    if (own->ids[i] < 0) continue;
-    top = t->k->row_max(row, width);
-    sum += (double)t->k->log_sum_exp(row, width, top) - (double)row[own->ids[i]];
-  }
+  for (i = 0; i < rows; i++)
+    if (own->ids[i] >= 0)
+      sum += (double)t->k->loss(x->x + i * width, width, own->ids[i], 0.0f, 0.0f);
   syn_out(t, n)->x[0] = (float)(sum * (double)syn__label_share(own));
 }
-/* dx_i += dy / rows (softmax(x_i) - 1 at the label) */
+/* dx_i += dy / rows (softmax(x_i) - 1 at the label): the kernel writes over a copy of x_i. */
 static void syn__cross_entropy_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const syn__row_ids *own = (const syn__row_ids *)n->own;
-  size_t width = (size_t)syn_width(x);
-  float *p = syn_saved(t, n, 0), dy = syn_out(t, n)->dx[0] * syn__label_share(own);
-  int i;
-  for (i = 0; i < own->count; i++) {
+  size_t i, width = (size_t)syn_width(x), rows = syn_rows(x);
+  float *row = syn_saved(t, n, 0), scale = syn_out(t, n)->dx[0] * syn__label_share(own);
+  for (i = 0; i < rows && scale != 0.0f; i++) {
     if (own->ids[i] < 0) continue;
-    t->k->softmax(p, x->x + (size_t)i * width, width);
-    p[own->ids[i]] -= 1.0f;
-    t->k->acc_scale(x->dx + (size_t)i * width, dy, p, width);
+    memcpy(row, x->x + i * width, width * sizeof *row);
+    t->k->loss(row, width, own->ids[i], 0.0f, scale);
+    t->k->acc(x->dx + i * width, row, width);
   }
 }
-static const syn_kind syn__kind_cross_entropy = {
-    "cross_entropy", "", 0, NULL, syn__cross_entropy_shape, syn__cross_entropy_forward,
-    SYN__BACK(syn__cross_entropy_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
+    "cross_entropy", "", 0, syn__cross_entropy_shape, syn__cross_entropy_forward,
+    syn__cross_entropy_backward);
 #endif
 
 /* ==============================================================================================
@@ -8916,9 +8917,8 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act_dx, n, syn_count(syn_out(t, n)), 4096);
 }
 #endif
-static const syn_kind syn__kind_act = {
-    "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,
-    NULL, NULL};
+static const syn_kind syn__kind_act = SYN__KIND_OF_ROWS(
+    "act", "w:act", 0, syn__act_shape, syn__act_forward, syn__act_backward);
 
 /* ==============================================================================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
@@ -8983,10 +8983,9 @@ static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
   syn__product_backward(t, n, syn_out(t, n)->dx);
 }
 #endif
-static const syn_kind syn__kind_linear = {
-    "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
-    syn__linear_shape, syn__linear_kind_forward, SYN__BACK(syn__linear_kind_backward), NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_linear = SYN__KIND_OF_ROWS(
+    "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED,
+    syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward);
 
 /* ==============================================================================================
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
@@ -9115,9 +9114,9 @@ static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   syn__product_backward(t, n, syn__ff_act_back(t, n));
 }
 #endif
-static const syn_kind syn__kind_ff = {
-    "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
-    syn__ff_shape, syn__ff_forward, SYN__BACK(syn__ff_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_ff = SYN__KIND_OF_ROWS(
+    "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__ff_shape,
+    syn__ff_forward, syn__ff_backward);
 
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
@@ -9215,8 +9214,10 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_cnn = {
-    "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
-    SYN__BACK(syn__cnn_backward), NULL, syn__cnn_step, NULL};
+    SYN__FIELD(name, "cnn"), SYN__FIELD(args, "i:n i:k w:act i:dilate f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__cnn_shape),
+    SYN__FIELD(forward, syn__cnn_forward), SYN__FIELD(backward, SYN__BACK(syn__cnn_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__cnn_step), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
@@ -9290,12 +9291,12 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_norm_dg, n, (size_t)syn_width(x), 32);
 }
 #endif
-static const syn_kind syn__kind_norm = {
-    "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__norm_shape,
-    syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
-static const syn_kind syn__kind_rms_norm = {
-    "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__rms_shape,
-    syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_norm = SYN__KIND_OF_ROWS(
+    "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__norm_shape,
+    syn__norm_forward, syn__norm_backward);
+static const syn_kind syn__kind_rms_norm = SYN__KIND_OF_ROWS(
+    "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__rms_shape,
+    syn__norm_forward, syn__norm_backward);
 
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
@@ -9608,11 +9609,12 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_rnn = {
-    "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
-    NULL, syn__rnn_step, NULL};
-static const syn_kind syn__kind_birnn = {
-    "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
-    NULL, NULL, NULL};
+    SYN__FIELD(name, "rnn"), SYN__FIELD(args, "i:n w:cell"), SYN__FIELD(flags, 0),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__rnn_shape),
+    SYN__FIELD(forward, syn__rnn_forward), SYN__FIELD(backward, SYN__BACK(syn__rnn_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__rnn_step), SYN__FIELD(cost, NULL)};
+static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
+    "birnn", "i:n w:cell", 0, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward);
 
 /* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
@@ -9711,9 +9713,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_pos, n, syn_rows(syn_out(t, n)), 8);
 }
-static const syn_kind syn__kind_pos = {
-    "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__pos_shape, syn__pos_forward, SYN__BACK(syn__scale_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_pos = SYN__KIND_OF_ROWS(
+    "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
+    syn__pos_shape, syn__pos_forward, syn__scale_backward);
 
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
@@ -9779,9 +9781,9 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
 #endif
-static const syn_kind syn__kind_learn_pos = {
-    "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__learn_pos_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_learn_pos = SYN__KIND_OF_ROWS(
+    "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
+    syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward);
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -9798,8 +9800,7 @@ static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(l);
   return x;
 }
-static const syn_kind syn__kind_id = {"id", "",   SYN_IDENTITY, syn__id_build, NULL,
-                                      NULL, NULL, NULL,         NULL,          NULL};
+static const syn_kind syn__kind_id = SYN__KIND_OF_CHAINS("id", "", SYN_IDENTITY, syn__id_build);
 
 /* The pass drops the output of any node with a rate; this node only copies. */
 static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
@@ -9820,9 +9821,11 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__add_dx(t, n, 1.0f); }
 #endif
 static const syn_kind syn__kind_dropout = {
-    "dropout", "f:rate", SYN_IDENTITY | SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__dropout_build, syn__same_shape, syn__copy_forward, SYN__BACK(syn__copy_backward), NULL,
-    NULL, NULL};
+    SYN__FIELD(name, "dropout"), SYN__FIELD(args, "f:rate"),
+    SYN__FIELD(flags, SYN_IDENTITY | SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED),
+    SYN__FIELD(build, syn__dropout_build), SYN__FIELD(shape, syn__same_shape),
+    SYN__FIELD(forward, syn__copy_forward), SYN__FIELD(backward, SYN__BACK(syn__copy_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind res   y = x + chain(x)
@@ -9866,8 +9869,7 @@ static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
   int y = syn__build_inner(b, l, x);
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
-static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
-                                       NULL, NULL, NULL, NULL, NULL};
+static const syn_kind syn__kind_res = SYN__KIND_OF_CHAINS("res", "c:chain", 0, syn__res_build);
 
 /* ==============================================================================================
    >>kind highway   y = g x + (1-g) c, c = chain(x), g = sigma(x W^T + b); W [d,d], b [d]
@@ -9934,8 +9936,11 @@ static void syn__highway_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_highway = {
-    "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
-    SYN__BACK(syn__highway_backward), NULL, NULL, NULL};
+    SYN__FIELD(name, "highway"), SYN__FIELD(args, "c:chain"), SYN__FIELD(flags, 0),
+    SYN__FIELD(build, syn__highway_build), SYN__FIELD(shape, syn__highway_shape),
+    SYN__FIELD(forward, syn__highway_forward),
+    SYN__FIELD(backward, SYN__BACK(syn__highway_backward)), SYN__FIELD(start, NULL),
+    SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind concat   y = [a(x); b(x); ...] along the width
@@ -10013,8 +10018,11 @@ static void syn__concat_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_concat = {
-    "concat", "C:chain", SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED, syn__concat_build, syn__concat_shape,
-    syn__concat_forward, SYN__BACK(syn__concat_backward), NULL, NULL, NULL};
+    SYN__FIELD(name, "concat"), SYN__FIELD(args, "C:chain"),
+    SYN__FIELD(flags, SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED), SYN__FIELD(build, syn__concat_build),
+    SYN__FIELD(shape, syn__concat_shape), SYN__FIELD(forward, syn__concat_forward),
+    SYN__FIELD(backward, SYN__BACK(syn__concat_backward)), SYN__FIELD(start, NULL),
+    SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind parallel_add   y = a(x) + b(x) + ...
@@ -10028,9 +10036,8 @@ static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   for (sum = in[0], i = 1; i < count && sum >= 0; i++) sum = syn__build_add(b, sum, in[i]);
   return sum;
 }
-static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
-                                                syn__parallel_add_build, NULL, NULL, NULL, NULL,
-                                                NULL, NULL};
+static const syn_kind syn__kind_parallel_add = SYN__KIND_OF_CHAINS(
+    "parallel_add", "C:chain", 0, syn__parallel_add_build);
 
 /* ==============================================================================================
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
@@ -10062,8 +10069,8 @@ static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
   }
   return x;
 }
-static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", SYN_COPIES,
-                                          syn__repeat_build, NULL, NULL, NULL, NULL, NULL, NULL};
+static const syn_kind syn__kind_repeat = SYN__KIND_OF_CHAINS(
+    "repeat", "i:n c:chain", SYN_COPIES, syn__repeat_build);
 
 /* ==============================================================================================
    >>kind universal   n steps of a chain with the same parameters; before step s: x_t += p_t + p_s
@@ -10106,9 +10113,11 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
   return x;
 }
 static const syn_kind syn__kind_universal = {
-    "universal", "i:n c:chain", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__universal_build, syn__pos_shape, syn__pos_forward, SYN__BACK(syn__scale_backward), NULL,
-    NULL, NULL};
+    SYN__FIELD(name, "universal"), SYN__FIELD(args, "i:n c:chain"),
+    SYN__FIELD(flags, SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED),
+    SYN__FIELD(build, syn__universal_build), SYN__FIELD(shape, syn__pos_shape),
+    SYN__FIELD(forward, syn__pos_forward), SYN__FIELD(backward, SYN__BACK(syn__scale_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]; also lookup, of a user's tape: w[ids_r]
@@ -10123,9 +10132,9 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   int stream = b->decoder ? SYN_TGT : SYN_SRC;
   return syn_build_out(b, n, stream, b->g->params[n->param[0]].shape[1]);
 }
-static const syn_kind syn__kind_embedding = {
-    "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
-    SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_embedding = SYN__KIND_OF_ROWS(
+    "embedding", "", SYN_OUTPUT_NOT_NEEDED, syn__embedding_shape, syn__lookup_forward,
+    syn__lookup_backward);
 
 #ifndef SYN_NO_TRAIN
 /* Input 0 is w; y has a row for each of the ids. */
@@ -10141,9 +10150,8 @@ static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
   n->out = syn__value_new(b, SYN_OWN, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
-static const syn_kind syn__kind_lookup = {
-    "lookup", "", 0, NULL, syn__lookup_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward),
-    NULL, NULL, NULL};
+static const syn_kind syn__kind_lookup = SYN__KIND_OF_ROWS(
+    "lookup", "", 0, syn__lookup_shape, syn__lookup_forward, syn__lookup_backward);
 #endif
 
 /* ==============================================================================================
@@ -10237,8 +10245,10 @@ static void syn__feed_step(syn_tape *t, const syn_node *n) {
   syn__feed_forward(t, n);
 }
 static const syn_kind syn__kind_input_feed = {
-    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, SYN__BACK(syn__feed_backward),
-    NULL, syn__feed_step, NULL};
+    SYN__FIELD(name, "input_feed"), SYN__FIELD(args, ""), SYN__FIELD(flags, 0),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__feed_shape),
+    SYN__FIELD(forward, syn__feed_forward), SYN__FIELD(backward, SYN__BACK(syn__feed_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__feed_step), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
@@ -10278,9 +10288,8 @@ static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   }
 }
 #endif
-static const syn_kind syn__kind_pool = {
-    "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward,
-    SYN__BACK(syn__pool_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_pool = SYN__KIND_OF_ROWS(
+    "pool", "", SYN_BOTH_NOT_NEEDED, syn__pool_shape, syn__pool_forward, syn__pool_backward);
 
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
@@ -10293,8 +10302,11 @@ static const syn_kind syn__kind_pool = {
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
 }
-static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
-                                          syn__linear_kind_forward, NULL, NULL, NULL, NULL};
+static const syn_kind syn__kind_output = {
+    SYN__FIELD(name, "output"), SYN__FIELD(args, ""), SYN__FIELD(flags, 0), SYN__FIELD(build, NULL),
+    SYN__FIELD(shape, syn__output_shape), SYN__FIELD(forward, syn__linear_kind_forward),
+    SYN__FIELD(backward, NULL), SYN__FIELD(start, NULL), SYN__FIELD(step, NULL),
+    SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
    >>attention heads   attention weights of one head, their product with the values
@@ -11056,8 +11068,10 @@ static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
 }
 #endif
 static const syn__score syn__score_v = {
-    "V", SYN__HAS_KEYS, syn__dot_shape, syn__dot_prepare, syn__dot_fill, SYN__BACK(syn__dot_back),
-    NULL, SYN__BACK(syn__dot_finish), syn__dot_cost};
+    SYN__FIELD(name, "V"), SYN__FIELD(flags, SYN__HAS_KEYS), SYN__FIELD(shape, syn__dot_shape),
+    SYN__FIELD(prepare, syn__dot_prepare), SYN__FIELD(fill, syn__dot_fill),
+    SYN__FIELD(back, SYN__BACK(syn__dot_back)), SYN__FIELD(back_shared, NULL),
+    SYN__FIELD(finish, SYN__BACK(syn__dot_finish)), SYN__FIELD(cost, syn__dot_cost)};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
@@ -11102,8 +11116,10 @@ static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
     memcpy(score, table + (size_t)((o->g.first + i) % a->size) * (size_t)a->size,
            (size_t)syn__att_columns(a, o->g.nk) * sizeof *score);
 }
-static const syn__score syn__score_fix = {"Fix", SYN__IS_TABLE, syn__fix_shape, NULL, syn__r_fill,
-                                          NULL, NULL, NULL, NULL};
+static const syn__score syn__score_fix = {
+    SYN__FIELD(name, "Fix"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__fix_shape),
+    SYN__FIELD(prepare, NULL), SYN__FIELD(fill, syn__r_fill), SYN__FIELD(back, NULL),
+    SYN__FIELD(back_shared, NULL), SYN__FIELD(finish, NULL), SYN__FIELD(cost, NULL)};
 
 /* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
@@ -11183,10 +11199,15 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
 }
 #endif
 static const syn__score syn__score_r = {
-    "R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL, SYN__BACK(syn__r_back), NULL, NULL};
+    SYN__FIELD(name, "R"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__r_shape),
+    SYN__FIELD(prepare, NULL), SYN__FIELD(fill, syn__r_fill), SYN__FIELD(back, NULL),
+    SYN__FIELD(back_shared, SYN__BACK(syn__r_back)), SYN__FIELD(finish, NULL),
+    SYN__FIELD(cost, NULL)};
 static const syn__score syn__score_fr = {
-    "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, SYN__BACK(syn__r_back),
-    SYN__BACK(syn__fr_finish), syn__fr_cost};
+    SYN__FIELD(name, "FR"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__fr_shape),
+    SYN__FIELD(prepare, syn__fr_prepare), SYN__FIELD(fill, syn__fr_fill), SYN__FIELD(back, NULL),
+    SYN__FIELD(back_shared, SYN__BACK(syn__r_back)), SYN__FIELD(finish, SYN__BACK(syn__fr_finish)),
+    SYN__FIELD(cost, syn__fr_cost)};
 
 /* ==============================================================================================
    >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
@@ -11628,10 +11649,12 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   if (st->hidden) syn__hidden_back(t, n, s);
 }
 #endif
-#define SYN__FAMILY(name, flags) \
-  {name, flags, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
-   SYN__BACK(syn__dense_back), SYN__BACK(syn__dense_back_shared), SYN__BACK(syn__dense_finish), \
-   syn__dense_cost}
+#define SYN__FAMILY(label, flag) \
+  {SYN__FIELD(name, label), SYN__FIELD(flags, flag), SYN__FIELD(shape, syn__dense_shape), \
+   SYN__FIELD(prepare, syn__dense_prepare), SYN__FIELD(fill, syn__dense_fill), \
+   SYN__FIELD(back, SYN__BACK(syn__dense_back)), \
+   SYN__FIELD(back_shared, SYN__BACK(syn__dense_back_shared)), \
+   SYN__FIELD(finish, SYN__BACK(syn__dense_finish)), SYN__FIELD(cost, syn__dense_cost)}
 static const syn__score syn__score_d = SYN__FAMILY("D", SYN__SHARES_OUTPUT);
 static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
 static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
@@ -11780,8 +11803,10 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 static const syn__score syn__score_fd = {
-    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, SYN__BACK(syn__fd_back), NULL,
-    SYN__BACK(syn__fd_finish), syn__fd_cost};
+    SYN__FIELD(name, "FD"), SYN__FIELD(flags, 0), SYN__FIELD(shape, syn__fd_shape),
+    SYN__FIELD(prepare, syn__fd_prepare), SYN__FIELD(fill, syn__fd_fill),
+    SYN__FIELD(back, SYN__BACK(syn__fd_back)), SYN__FIELD(back_shared, NULL),
+    SYN__FIELD(finish, SYN__BACK(syn__fd_finish)), SYN__FIELD(cost, syn__fd_cost)};
 
 /* ==============================================================================================
    >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
@@ -11897,9 +11922,8 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__h
     t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
 
-static const syn_kind syn__kind_rel_pos = {
-    "rel_pos", "i:buckets i:max", 0, NULL, syn__rel_pos_shape, syn__copy_forward,
-    SYN__BACK(syn__copy_backward), NULL, NULL, NULL};
+static const syn_kind syn__kind_rel_pos = SYN__KIND_OF_ROWS(
+    "rel_pos", "i:buckets i:max", 0, syn__rel_pos_shape, syn__copy_forward, syn__copy_backward);
 
 #ifndef SYN_NO_TRAIN
 /* dbiases += dS_i, queries and sentences in order */
@@ -12570,10 +12594,12 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 }
 #endif
 static const syn_kind syn__kind_syn_att = {
-    "syn_att",
-    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1,
-    NULL, syn__syn_att_shape, syn__att_forward, SYN__BACK(syn__att_backward), NULL, syn__att_step,
-    syn__att_cost};
+    SYN__FIELD(name, "syn_att"),
+    SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared "
+                     "f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
+    SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
 
 /* ==============================================================================================
    >>kind mh_dot_src_att   S_ij = scale q_i . k_j, queries of the decoder, keys of the encoder
@@ -12661,9 +12687,11 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
                    syn__source_key_block(t, n, i, 0));
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
-    "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
-    syn__src_att_shape, syn__att_forward, SYN__BACK(syn__att_backward), syn__src_att_start,
-    syn__att_step, syn__att_cost};
+    SYN__FIELD(name, "mh_dot_src_att"), SYN__FIELD(args, "i:heads f:scale w:source i:c f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, syn__src_att_build),
+    SYN__FIELD(shape, syn__src_att_shape), SYN__FIELD(forward, syn__att_forward),
+    SYN__FIELD(backward, SYN__BACK(syn__att_backward)), SYN__FIELD(start, syn__src_att_start),
+    SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
 
 /* ==============================================================================================
    >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); also dyn_conv
@@ -12891,11 +12919,15 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_light_conv = {
-    "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
-    SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
+    SYN__FIELD(name, "light_conv"), SYN__FIELD(args, "i:k i:heads f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__light_shape),
+    SYN__FIELD(forward, syn__light_forward), SYN__FIELD(backward, SYN__BACK(syn__light_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__light_step), SYN__FIELD(cost, syn__light_cost)};
 static const syn_kind syn__kind_dyn_conv = {
-    "dyn_conv", "i:k i:heads f:dropout", 1, NULL, syn__dyn_shape, syn__light_forward,
-    SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
+    SYN__FIELD(name, "dyn_conv"), SYN__FIELD(args, "i:k i:heads f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__dyn_shape),
+    SYN__FIELD(forward, syn__light_forward), SYN__FIELD(backward, SYN__BACK(syn__light_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__light_step), SYN__FIELD(cost, syn__light_cost)};
 
 /* ==============================================================================================
    >>kind mlp_src_att   s_ij = w_s . tanh(W_q q_i + W_k u_j), context_i = sum_j softmax(s_i)_j u_j
@@ -13081,9 +13113,11 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_mlp_src_att = {
-    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH | SYN_OWN_DROPOUT, syn__src_att_build,
-    syn__mlp_shape, syn__mlp_forward, SYN__BACK(syn__mlp_backward), syn__mlp_start, syn__mlp_step,
-    syn__mlp_cost};
+    SYN__FIELD(name, "mlp_src_att"), SYN__FIELD(args, "i:n f:dropout"),
+    SYN__FIELD(flags, SYN_SOURCE_WIDTH | SYN_OWN_DROPOUT), SYN__FIELD(build, syn__src_att_build),
+    SYN__FIELD(shape, syn__mlp_shape), SYN__FIELD(forward, syn__mlp_forward),
+    SYN__FIELD(backward, SYN__BACK(syn__mlp_backward)), SYN__FIELD(start, syn__mlp_start),
+    SYN__FIELD(step, syn__mlp_step), SYN__FIELD(cost, syn__mlp_cost)};
 
 /* ==============================================================================================
    >>kind aop   per head softmax(q (sqrt(d) K)^T / sqrt(c_k)) (sqrt(d) V): attention over parameters
@@ -13287,8 +13321,10 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_aop = {
-    "aop", "i:heads i:keys i:c_k i:c_v f:dropout", 1, NULL, syn__aop_shape, syn__aop_forward,
-    SYN__BACK(syn__aop_backward), NULL, NULL, syn__aop_cost};
+    SYN__FIELD(name, "aop"), SYN__FIELD(args, "i:heads i:keys i:c_k i:c_v f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__aop_shape),
+    SYN__FIELD(forward, syn__aop_forward), SYN__FIELD(backward, SYN__BACK(syn__aop_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__aop_cost)};
 
 /* ==============================================================================================
    >>kind linformer   attention to k sums of the sentence instead of to its n tokens
@@ -13478,8 +13514,11 @@ static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_linformer = {
-    "linformer", "i:k i:heads f:dropout", 1, NULL, syn__linformer_shape, syn__linformer_forward,
-    SYN__BACK(syn__linformer_backward), NULL, NULL, syn__linformer_cost};
+    SYN__FIELD(name, "linformer"), SYN__FIELD(args, "i:k i:heads f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__linformer_shape),
+    SYN__FIELD(forward, syn__linformer_forward),
+    SYN__FIELD(backward, SYN__BACK(syn__linformer_backward)), SYN__FIELD(start, NULL),
+    SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__linformer_cost)};
 
 /* ==============================================================================================
    >>kind fixed_att   seven heads with fixed attention weights, the other heads learn theirs
@@ -13595,8 +13634,10 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_fixed_att = {
-    "fixed_att", "i:heads f:dropout", 1, NULL, syn__fixed_shape, syn__fixed_forward,
-    SYN__BACK(syn__fixed_backward), NULL, NULL, syn__fixed_cost};
+    SYN__FIELD(name, "fixed_att"), SYN__FIELD(args, "i:heads f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__fixed_shape),
+    SYN__FIELD(forward, syn__fixed_forward), SYN__FIELD(backward, SYN__BACK(syn__fixed_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__fixed_cost)};
 
 /* ==============================================================================================
    >>kinds   the one list of all kinds
