@@ -832,6 +832,7 @@ typedef struct syn_train_state {
   float valid, best;       /* loss of the last validation; of the best one, infinite: none yet */
   int stopped;             /* by stop_after */
   int diverged; /* the last step was refused: see syn_trainer_step */
+  int shortened; /* 1: syn_trainer_deadline has shortened the schedule, at least for a while */
 } syn_train_state;
 
 /* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are masked, at least
@@ -875,7 +876,8 @@ typedef struct syn_choice {
 /* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
 typedef struct syn_learn_config {
   const char *task;   /* as in syn_config */
-  double minutes;     /* of the clock, for the whole call; 0: no limit; then `choice` has `steps` */
+  double minutes;     /* of the clock; 0: no limit; then `choice` has `steps` */
+  double begin;       /* of the minutes, by the clock; 0: when the call begins */
   uint64_t seed;      /* of initial values, dropout, order of the batches */
   syn_choice *choice; /* filled when the training begins; null: everything is chosen */
   /* A clock in seconds. 0: that of the C library, at worst in whole seconds; a build with
@@ -1045,6 +1047,14 @@ SYN_API int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbias
 /* -- text -- */
 
 SYN_API syn_text syn_text_of(const char *text); /* a text that ends in 0; null: an empty one */
+/* The text as messages and terminals may show it: what a terminal would obey, a line end too, and a
+   byte that is not UTF-8 become visible: \x1b, \u202e. Returns its bytes, at most 4 times those
+   given; `out` is as that of syn_text_normalize. */
+SYN_API size_t syn_text_visible(syn_text text, char *out, size_t capacity);
+/* Bytes of a text without a last character that is not complete: of pieces that are printed as
+   they come, the rest waits for the next piece. */
+SYN_API size_t syn_text_whole(syn_text text);
+SYN_API int syn_is_space(uint32_t ch); /* 1: a character that separates words */
 
 /* -- for authors of kinds: in `shape` and `build` -- */
 
@@ -1160,6 +1170,9 @@ SYN_API void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_m
    on the name and shape of the parameter alone: further layers do not change them. Null: an error
    in the configuration (the message says where), or no memory. */
 SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
+/* The same without weights, to look at: nodes, names and shapes of parameters, costs. What would
+   need weights refuses it. */
+SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config);
 SYN_API void syn_model_free(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
@@ -1508,6 +1521,9 @@ SYN_API syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *los
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 SYN_API syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d,
                                       int batch_tokens, double *loss, long *labels);
+/* Of each row: loss [rows], summed over its labels, and labels [rows], how many those are. */
+SYN_API syn_status syn_model_evaluate_rows(syn_context *c, const syn_model *m, syn_data *d,
+                                           double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
    null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
    alone. */
@@ -1558,6 +1574,28 @@ SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capa
 SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                              const syn_text *tgt, size_t count);
 
+/* The same step by step, for a program that looks at the choice, or trains another way. Each takes
+   the configuration that syn_learn takes, with a `choice`. */
+
+/* Chooses what config->choice leaves open, but for `steps` and `every`. Without rows (count 0, null
+   texts) only what needs none: optimizer, lr, weight_decay, clip, hold_back, epochs. */
+SYN_API syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_text *src,
+                              const syn_text *tgt, size_t count);
+/* Chooses config->choice->steps and ->every for a model and its data: so many updates as fit into
+   what is left of the minutes, measured on a copy of the network. `valid` may be null. */
+SYN_API syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config,
+                                    const syn_model *m, const syn_train_config *train,
+                                    syn_data *data, syn_data *valid);
+/* Keeps a training within config->minutes: called before it and in each report. Where the updates
+   that are left do not fit, it shortens the schedule, so that the learning rate falls as it would
+   have, and sets state->shortened. Returns 1 when the minutes have ended. */
+SYN_API int syn_trainer_deadline(syn_trainer *t, const syn_learn_config *config);
+#define SYN_HELD_PARTS 32
+/* Holds back that share of a text for validation, at the end of each of up to 16 equal pieces, from
+   the end of a line on where there are lines: part 2i is that end, part 2i + 1 the text before it.
+   Returns how many parts there are. */
+SYN_API int syn_text_hold_back(syn_text text, double share, syn_text part[SYN_HELD_PARTS]);
+
 /* -- writing files -- */
 
 /* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
@@ -1574,6 +1612,8 @@ SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pai
    leads to is replaced (on Windows the link is). A device or pipe is written directly. */
 SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
                                   size_t n_pairs, const syn_entry *entries, size_t n_entries);
+/* Writes any bytes the same way. Null: writes nothing, and tells whether it could. */
+SYN_API syn_status syn_text_write(syn_context *c, const char *path, const syn_text *text);
 #endif
 /* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
 SYN_API syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
@@ -1598,7 +1638,7 @@ SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const c
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes), holds numbers that are not finite, or has changed
+   seed, batch_tokens, accumulate, every, shapes, tokenizers), holds numbers that are not finite, or has changed
    since it was written, as its checksum shows, is refused; then trainer and model are what they
    were. Checkpoints of earlier versions have no checksum and are loaded. */
 SYN_API syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink);
@@ -2369,7 +2409,7 @@ static int syn__sigma_ends(syn_text text, size_t begin, size_t end) {
 
 /* White space as Python's str.isspace and str.split have it: the no-break space U+00A0, common in
    French, separates words. */
-static int syn__is_space(uint32_t ch) {
+int syn_is_space(uint32_t ch) {
   if (ch < 0x1680) return ch == ' ' || ch - 9 < 5 || ch - 0x1C < 4 || ch == 0x85 || ch == 0xA0;
   return ch - 0x2000 < 11 || ch == 0x1680 || ch == 0x2028 || ch == 0x2029 || ch == 0x202F ||
          ch == 0x205F || ch == 0x3000;
@@ -2397,7 +2437,7 @@ typedef struct syn__scanner {
 static size_t syn__scanner_skip(syn__scanner *s) {
   size_t next = s->at, ends = 0;
   uint32_t ch;
-  while (next < s->text.size && syn__is_space(ch = syn__utf8_decode(s->text, &next))) {
+  while (next < s->text.size && syn_is_space(ch = syn__utf8_decode(s->text, &next))) {
     s->at = next;
     ends += ch == '\n';
   }
@@ -2415,7 +2455,7 @@ static void syn__scanner_begin(syn__scanner *s, syn_text text, int split) {
   s->split = split;
   while (split == SYN__WORDS && end > s->at) {
     const uint32_t ch = syn__utf8_before(text, &end);
-    if (ch == '\n' || !syn__is_space(ch)) break;
+    if (ch == '\n' || !syn_is_space(ch)) break;
     s->text.size = end;
   }
   s->space = split && s->text.size > s->at;
@@ -2437,7 +2477,7 @@ static uint32_t syn__scanner_next(syn__scanner *s) {
   if (s->space) return s->space = 0, (uint32_t)' ';
   if (s->ends) return s->ends--, (uint32_t)'\n';
   ch = syn__utf8_decode(s->text, &s->at);
-  if (s->split == SYN__WORDS && syn__is_space(ch)) {
+  if (s->split == SYN__WORDS && syn_is_space(ch)) {
     s->at = begin;
     s->ends = syn__scanner_skip(s);
     return s->ends ? s->ends--, (uint32_t)'\n' : (uint32_t)' ';
@@ -2457,7 +2497,7 @@ static int syn__scanner_in_word(const syn__scanner *s) {
   size_t next = s->at;
   if (s->mark) return 1;
   if (s->ends || next == s->text.size) return 0;
-  if (s->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(s->text, &next));
+  if (s->split == SYN__WORDS) return !syn_is_space(syn__utf8_decode(s->text, &next));
   return !(s->split && syn__is_white(s->text.at[next]));
 }
 
@@ -2834,33 +2874,39 @@ static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
   return 2 + n;
 }
 
-/* Bytes of a text without a character at its end that is not complete. */
-static size_t syn__utf8_whole(const char *text, size_t size) {
+size_t syn_text_visible(syn_text text, char *out, size_t capacity) {
+  char one[8];
+  size_t at = 0, used = 0, written = 0, n;
+  for (; at < text.size; used += n) {
+    n = syn__visible(text, &at, one);
+    if (used != written || used + n >= capacity) continue;
+    memcpy(out + written, one, n);
+    written += n;
+  }
+  if (capacity) out[written] = 0;
+  return used;
+}
+
+size_t syn_text_whole(syn_text text) {
   size_t i;
-  for (i = 1; i <= 3 && i <= size; i++) {
-    unsigned char ch = (unsigned char)text[size - i];
-    if (ch >= 0xC0) return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? size - i : size;
+  for (i = 1; i <= 3 && i <= text.size; i++) {
+    unsigned char ch = (unsigned char)text.at[text.size - i];
+    if (ch >= 0xC0)
+      return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? text.size - i : text.size;
     if (ch < 0x80) break;
   }
-  return size;
+  return text.size;
 }
 
 /* A text of a message, of which `text` has what fits `capacity`, with every character visible: cut,
    with "..." at its end, where it does not fit. */
 static void syn__show(char *out, size_t capacity, const char *text, size_t size) {
-  char one[8];
-  size_t used = 0, at, n;
+  syn_text all = syn__text_of(text, size < capacity ? size : capacity - 1);
   int cut = size >= capacity;
-  syn_text all = syn__text_of(text, size);
-  if (cut) all.size = syn__utf8_whole(text, capacity - 1);
-  for (at = 0; at < all.size;) used += syn__visible(all, &at, one);
-  cut = cut || used >= capacity;
-  for (at = used = 0; at < all.size; used += n) {
-    n = syn__visible(all, &at, one);
-    if (used + n + (cut ? 4 : 1) > capacity) break;
-    memcpy(out + used, one, n);
-  }
-  memcpy(out + used, cut ? "..." : "", cut ? 4 : 1);
+  if (cut) all.size = syn_text_whole(all);
+  cut = cut || syn_text_visible(all, NULL, 0) >= capacity;
+  syn_text_visible(all, out, cut ? capacity - 3 : capacity);
+  if (cut) memcpy(out + strlen(out), "...", 4);
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -14697,11 +14743,18 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
 /* 1: matrices lie in panels alone, which runs and decoders share. */
 static int syn__in_panels(const syn_model *m) { return m->packed && !m->weights; }
 
+/* 0, with an error: the model has no weights. */
+static int syn__weights_there(syn_context *c, const syn_model *m) {
+  return m->panels || m->g.params[0].x ||
+         !syn__fail(c, SYN_E_VALUE, "a model of syn_model_outline was given: it has no weights");
+}
+
 /* 1: the weights can be read by row. */
 static int syn__weights_by_row(syn_context *c, const syn_model *m) {
-  return !syn__in_panels(m) ||
+  return syn__weights_there(c, m) &&
+         (!syn__in_panels(m) ||
          !syn__fail(c, SYN_E_VALUE, "the model was loaded for decoding alone, its weights lie in "
-                    "panels: load it with syn_model_load");
+                    "panels: load it with syn_model_load"));
 }
 
 /* Copies a matrix x [n,k] out of its panels. */
@@ -14788,7 +14841,7 @@ static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int
 
 /* What plans, new and loaded models have in common. The status is checked, because a kind may
    record an error and still return. */
-static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
+syn_model *syn_model_outline(syn_context *c, const syn_config *config) {
   syn_model *m = syn__model_graph(c, config, 0);
   if (m && c->status == SYN_OK) {
     syn__weights_place(m);
@@ -14801,7 +14854,7 @@ static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
 
 /* A model with initial values; null: failed, with the error in the context. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config) {
-  syn_model *m = syn__model_shell(c, config);
+  syn_model *m = syn_model_outline(c, config);
   syn_status s = m ? syn__weights_own(m) : SYN_E_MEMORY;
   size_t i;
   for (i = 0; s == SYN_OK && i < m->g.n_params; i++) s = syn__weights_init(m, i);
@@ -15092,7 +15145,8 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits, const syn__capacity *cache) {
   syn_run measured, *r = NULL;
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  size_t bytes = syn__run_measure(&measured, c, m, mode, limits, cache);
+  const int there = syn__weights_there(c, m);
+  size_t bytes = there ? syn__run_measure(&measured, c, m, mode, limits, cache) : 0;
   syn__layout k = {NULL, 0};
   size_t i;
   if (c->status == SYN_OK) r = (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes));
@@ -15111,7 +15165,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
       if (mode == SYN__KEEP && p->trained) r->tape.dweights[i] = r->dweights + p->offset;
     }
   }
-  syn__run_measured(c, &measured);
+  if (there) syn__run_measured(c, &measured);
   return r;
 }
 
@@ -15502,7 +15556,7 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
 
 /* A table with one line for each node, fields separated by tabs. The weights get no memory. */
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
-  syn_model *m = syn__model_shell(c, config);
+  syn_model *m = syn_model_outline(c, config);
   syn__text_out w = syn__text_begin(out, capacity);
   int *again = m ? syn__paths_again(c, &m->g) : NULL;
   size_t i;
@@ -19089,7 +19143,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
 /* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
-  syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
+  syn_model *m = f && !syn__config_read(c, f, &config) ? syn_model_outline(c, &config) : NULL;
   if (m) m->file = f; /* from here on the model frees it */
   else syn_file_free(f);
   if (m && !syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
@@ -19224,7 +19278,7 @@ static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integer
   syn_config config;
   size_t i;
   for (i = 0; i < f->entries.count; i++) ((syn_entry *)f->entries.items)[i].data = NULL;
-  if (order && !syn__config_read(s->c, f, &config)) r.m = syn__model_shell(s->c, &config);
+  if (order && !syn__config_read(s->c, f, &config)) r.m = syn_model_outline(s->c, &config);
   if (r.m) {
     r.m->file = f;
     r.m->packed = 1;
@@ -20426,6 +20480,10 @@ struct syn_trainer {
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
   int busy;                 /* 1: one of its functions is at work */
   int running;              /* 1: syn_trainer_run is, or has called its report */
+  /* of syn_trainer_deadline: the clock when the minutes began, and when it last looked; updates
+     done then; updates that were chosen, 0: it was never called */
+  double begin, looked;
+  long looked_step, chosen_steps;
 };
 
 /* -- sums of squares -- */
@@ -21017,6 +21075,7 @@ struct syn_data {
   int *tokens;
   syn__data_row *rows;       /* [count] */
   size_t n_tokens, count;
+  size_t other_rows;         /* rows before the next one that are not here: errors count them */
   uint64_t *order;           /* [count] sort keys of the epoch; low 28 bits: number of the row */
   syn__data_range *batches;  /* [n_batches] in the order of the epoch */
   size_t n_batches;
@@ -21110,6 +21169,11 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 
 /* -- rows as texts -- */
 
+/* The number of the next row, as errors name it. */
+static unsigned long syn__data_number(const syn_data *d) {
+  return (unsigned long)(d->other_rows + d->count);
+}
+
 /* Writes the tokens of a text where those of the next row will stand, behind `before` others of
    that row; *n: how many, at most three for each byte and one (syn_tokenizer_encode; a TAB ends a
    text and is a token). The row is added later. */
@@ -21122,11 +21186,11 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
     return SYN_E_VALUE;
   if (!t)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: the model has no tokenizer for the %s",
-                     (unsigned long)d->count, syn__stream_names[side]);
+                     syn__data_number(d), syn__stream_names[side]);
   if (text.size > SYN__DATA_LENGTH)
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many bytes: %lu, wanted at most %d",
-                     (unsigned long)d->count, syn__stream_names[side], (unsigned long)text.size,
+                     syn__data_number(d), syn__stream_names[side], (unsigned long)text.size,
                      SYN__DATA_LENGTH);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return syn__data_memory(d);
@@ -21134,7 +21198,7 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
-                     (unsigned long)d->count, syn__stream_names[side], end ? " with its end" : "",
+                     syn__data_number(d), syn__stream_names[side], end ? " with its end" : "",
                      *n + end, most);
   return SYN_OK;
 }
@@ -21144,8 +21208,8 @@ static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
   size_t i, end = 0, at;
   if (m->task->labels == SYN_EACH) return text;
   do {
-    for (i = at = end; at < text.size && syn__is_space(syn__utf8_decode(text, &at));) i = at;
-    for (end = at = i; at < text.size && !syn__is_space(syn__utf8_decode(text, &at));) end = at;
+    for (i = at = end; at < text.size && syn_is_space(syn__utf8_decode(text, &at));) i = at;
+    for (end = at = i; at < text.size && !syn_is_space(syn__utf8_decode(text, &at));) end = at;
   } while (k-- > 0 && end < text.size);
   return syn__text_of(text.at + i, end - i);
 }
@@ -21164,7 +21228,7 @@ static syn_status syn__label_unknown(const syn_data *d, const syn_model *m, syn_
       memcpy(nearest, name, piece.size + 1);
   }
   return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
-                   (unsigned long)d->count, k, label.size < 60 ? (int)label.size : 60, label.at,
+                   syn__data_number(d), k, label.size < 60 ? (int)label.size : 60, label.at,
                    *nearest ? "; the nearest is " : "", nearest);
 }
 
@@ -21186,7 +21250,7 @@ static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_t
     if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(d, m, text, k);
     label[k] -= syn__class_token(m);
   }
-  return syn__label_count(d->c, m, d->count, n_src, n);
+  return syn__label_count(d->c, m, d->other_rows + d->count, n_src, n);
 }
 
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
@@ -21195,7 +21259,7 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
   if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
-                     (unsigned long)d->count, m->config.task);
+                     syn__data_number(d), m->config.task);
   if (m->task->encoder && syn__data_encode(d, m, SYN_SRC, source, 0, &n_src)) return d->c->status;
   if (target.size || !d->corruption.count) {
     if (syn__data_encode(d, m, SYN_TGT, target, n_src, &n_tgt)) return d->c->status;
@@ -21467,12 +21531,11 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
   if (context > 0) memset(l, 0, (size_t)context * sizeof(int));
 }
 
-/* Batch `number` of the epoch as padded arrays in `ints`: source, decoder input, labels;
+/* A batch of the epoch as padded arrays in `ints`: source, decoder input, labels;
    syn__data_cut keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
    is the only input of a run. */
-static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, size_t number,
-                                 int *ints) {
-  const syn__data_range *range = &d->batches[number];
+static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task,
+                                 const syn__data_range *range, int *ints) {
   syn_batch b = syn__data_shape(d, task, range);
   size_t count = (size_t)b.count, src = (size_t)b.src_width, tgt = (size_t)b.tgt_width, i;
   size_t width = task->decoder ? tgt : task->labels == SYN_SRC ? src : 1; /* of the labels */
@@ -21561,6 +21624,7 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
                      (unsigned long)strlen(at), SYN_MAX_TEXT);
   while (at) {
     syn_text pattern = syn__pattern_next(&at);
+    const syn_text shown = syn__text_of(pattern.at, pattern.size < 80 ? pattern.size : 80);
     const char *nearest = NULL;
     int found = 0;
     for (i = 0; i < t->m->g.n_params && !found; i++)
@@ -21569,9 +21633,7 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
       nearest = syn__nearer(pattern.at, pattern.size, nearest, t->m->g.params[i].name);
     if (!found)
       return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
-                       (int)syn__utf8_whole(pattern.at, pattern.size < 80 ? pattern.size : 80),
-                       pattern.at,
-                       nearest ? nearest : "");
+                       (int)syn_text_whole(shown), shown.at, nearest ? nearest : "");
   }
   if (!t->n_trained)
     return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train",
@@ -21816,7 +21878,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_trainer *t = NULL;
-  if (syn__given(c, m, "model") && !c->status)
+  if (syn__given(c, m, "model") && !c->status && syn__weights_there(c, m))
     t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
   t->c = c;
@@ -22091,7 +22153,7 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
     status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
   }
   if (status != SYN_OK) return status;
-  if (b) *b = syn__data_batch(d, t->m->task, (size_t)s->batch, t->ints);
+  if (b) *b = syn__data_batch(d, t->m->task, &d->batches[s->batch], t->ints);
   s->batch++;
   return SYN_OK;
 }
@@ -22114,6 +22176,24 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   return s != SYN_OK ? s : syn__train_finish(t, loss);
 }
 
+/* Of each row by itself: summed loss and labels, as syn_model_evaluate_rows gives them. */
+static syn_status syn__run_evaluate_rows(syn_run *r, syn_data *d, int tokens, int *ints,
+                                         double *loss, long *labels) {
+  syn_status s = syn__data_task(r->tape.c, r->m, d);
+  size_t i;
+  if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
+  d->busy++, d->reading++;
+  for (i = 0; s == SYN_OK && i < d->count; i++) {
+    const syn__data_range range = {i, i + 1};
+    const size_t row = syn__data_at(d, i);
+    syn_batch b = syn__data_batch(d, r->m->task, &range, ints);
+    s = syn__cancelled(r->tape.c);
+    if (s == SYN_OK) s = syn__run_loss(r, &b, &loss[row], &labels[row]);
+  }
+  d->busy--, d->reading--;
+  return s;
+}
+
 /* Mean loss over the data. `ints`: arrays of one batch. Epoch -1 is the order by length, so the
    loss is always summed in one order. *loss and *labels were zeroed by the caller. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
@@ -22124,7 +22204,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
   d->busy++, d->reading++;
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
-    syn_batch b = syn__data_batch(d, r->m->task, i, ints);
+    syn_batch b = syn__data_batch(d, r->m->task, &d->batches[i], ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
@@ -22146,34 +22226,59 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
       t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
-/* With a training run, which makes logits block by block. Its gradients are not used. */
-syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
-                              double *loss, long *labels) {
-  int tokens = batch_tokens ? batch_tokens : 4096, *ints;
+/* With a training run, which makes logits block by block. Its gradients are not used. tokens 0: each
+   row by itself, with memory for the longest. */
+static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d, int tokens,
+                                double *loss, long *labels) {
+  const int rows = tokens == 0;
   syn_status s = SYN_E_MEMORY;
   syn_limits limits;
   syn_run *r;
-  double no_loss;
-  long no_labels;
-  if (!loss) loss = &no_loss;
-  if (!labels) labels = &no_labels;
-  *loss = 0.0;
-  *labels = 0;
-  if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
-  if (c->status) return c->status;
-  if (tokens < 2 || tokens > SYN__DATA_LENGTH)
-    return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
-                     SYN__DATA_LENGTH);
+  size_t i;
+  int *ints;
+  for (i = 0; rows && i < d->count; i++) {
+    tokens = syn__max(tokens, syn__data_longest(d, i));
+    loss[i] = 0.0, labels[i] = 0;
+  }
   limits = syn__train_limits(tokens, 0);
   r = syn__run_new(c, m, SYN__TRAIN, &limits, &syn__no_cache);
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
-  if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
+  if (r && ints && rows) s = syn__run_evaluate_rows(r, d, tokens, ints, loss, labels);
+  else if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
   else if (c->status) s = c->status;
   if (!r || !ints)
     syn__memory_for(c, "an evaluation: batch_tokens %d; less of them needs less", tokens);
   syn__free(c, ints);
   syn_run_free(r);
   return s;
+}
+
+syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
+                              double *loss, long *labels) {
+  int tokens = batch_tokens ? batch_tokens : 4096;
+  double no_loss;
+  long no_labels;
+  if (!loss) loss = &no_loss;
+  if (!labels) labels = &no_labels;
+  *loss = 0.0;
+  *labels = 0;
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data"))
+    return SYN_E_VALUE;
+  if (c->status) return c->status;
+  if (tokens < 2 || tokens > SYN__DATA_LENGTH)
+    return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
+                     SYN__DATA_LENGTH);
+  return syn__evaluate(c, m, d, tokens, loss, labels);
+}
+
+syn_status syn_model_evaluate_rows(syn_context *c, const syn_model *m, syn_data *d, double *loss,
+                                   long *labels) {
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__given(c, loss, "loss") ||
+      !syn__given(c, labels, "labels"))
+    return SYN_E_VALUE;
+  if (c->status) return c->status;
+  if (!d->count) return syn__fail(c, SYN_E_VALUE, "there is no data");
+  return syn__evaluate(c, m, d, 0, loss, labels);
 }
 
 /* Keeps the current weights for averaging, among the `average` checkpoints of lowest loss (without
@@ -22413,8 +22518,8 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
    ============================================================================================== */
 
 /* In order: syn__choose (from facts of the texts and the speed of the machine all but the updates),
-   syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. Choices
-   are in syn__recipes and syn__choose_...; tools/syn.c calls syn__choose, syn__learn_steps, too. */
+   syn__learn_make, syn_choose_steps (measured on a copy of the network), syn__learn_train, which
+   calls syn_trainer_deadline. Choices are in syn__recipes and syn__choose_... */
 
 /* Facts of one side, of all rows. Of labels only `distinct` and `vocab` are known. */
 typedef struct syn__side {
@@ -22422,54 +22527,47 @@ typedef struct syn__side {
   int distinct, vocab, longest; /* different words, tokens; tokens of all but one row in 200 */
   size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
-/* A training that ends with the minutes. */
-typedef struct syn__deadline {
-  syn_trainer *t;
-  double begin, end, at; /* of the minutes, by the clock; at: when it had made `step` updates */
-  long step, most;       /* most: updates that were chosen; 0: given by the caller, they stay */
-  int shortened;         /* 1: the schedule was shorter than chosen, at least for a while */
-} syn__deadline;
 typedef struct syn__learn {
   syn_context *c;
-  const syn_learn_config *config;
+  syn_learn_config config; /* with `begin`, and the choice below */
   syn_choice choice;
   int task, given;         /* its place in syn__tasks; 1: choice.steps is given */
-  double begin, macs;      /* the clock at the start; multiply-adds that fit the minutes */
+  double macs;             /* multiply-adds that fit the minutes */
   const syn_text *text[2]; /* [count] of both sides */
   size_t count, nth;       /* rows; row 0, nth, 2 nth ... are for validation, 0: none */
   int windows;             /* lm: 1: one text, whose windows are rows; 0: each text has an end */
   syn__side side[2];
   syn_tokenizer *tokenizer[2];
   syn_model *m;
+  syn_trainer *t;
   syn_data *data, *valid;  /* valid: null without validation */
   syn_train_config train;
-  syn__deadline deadline;
 } syn__learn;
 
 /* What is chosen for each task, in the order of syn__tasks, and for three kinds of texts.
    Convolutions see the tokens beside each one, attention all others. Of pairs the table of words
    stays random, so all words are compared alike, also rare. tools/BENCH.md has the measurements. */
 enum { SYN__SHORT_TEXTS = SYN__TASK_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
-#define SYN__SEQ2SEQ(cnn)                                     \
-  "pos->repeat(L,res_nd(" cnn ")->res_nd(syn_att(V)))->norm", \
-  "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm"
+#define SYN__SEQ2SEQ(cnn)                                      \
+  "pos->repeat(%d,res_nd(" cnn ")->res_nd(syn_att(V)))->norm", \
+  "pos->repeat(%d,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(%u)))->norm"
 static const struct {
-  const char *encoder, *decoder, *freeze; /* L: the number of layers, 2d: twice d */
+  const char *encoder, *decoder, *freeze; /* %d: the number of layers; %u: 2 d */
   int size[2], heads;   /* d and layers; 0: by the time and the number of tokens */
   float lr, label_smoothing, dropout;
   double epochs;        /* at most */
   double ratio[4];      /* epochs * weights / labels at which dropout 0.05, 0.1, 0.2, 0.3 begins */
 } syn__recipes[] = {
     {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 60.0, 120.0}},
-    {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
+    {"", "pos->repeat(%d,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(%u)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
-    {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
+    {"pos->repeat(%d,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
      {128, 1}, 4, 0.01f, 0.1f, 0.3f, 2.0, {0.0}},
-    {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl(2d)))->norm", "", "",
+    {"pos->repeat(%d,res_nd(syn_att(R+V))->res_nd(ffl(%u)))->norm", "", "",
      {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {15.0, 15.0, 30.0, 60.0}},
     /* to classify short texts of more than two classes; pairs of texts; seq2seq of spelled words */
-    {"pos->repeat(L,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
-    {"norm->repeat(L,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
+    {"pos->repeat(%d,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
+    {"norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
     {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {24.0, 48.0, 120.0, 240.0}}};
 
@@ -22549,14 +22647,6 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[best];
 }
 
-/* The layers of a recipe, if none are given, with their number for L and twice d for 2d. */
-static void syn__choose_layers(char *text, const char *layers, int count, int d) {
-  for (layers = *text ? "" : layers; *layers; layers++)
-    if (*layers == 'L') text += syn__snprintf(text, 12, "%d", count);
-    else if (*layers == '2') text += syn__snprintf(text, 12, "%u", 2u * (unsigned)d), layers++;
-    else *text++ = *layers;
-}
-
 static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
   const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
@@ -22565,11 +22655,15 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};
   int length = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int heads = syn__recipes[recipe].heads, i;
+  unsigned wide;
   if (!k->d_model) k->d_model = size[0];
+  wide = 2u * (unsigned)k->d_model;
   if (!*k->encoder && !*k->freeze)
     syn__snprintf(k->freeze, sizeof k->freeze, "%s", syn__recipes[recipe].freeze);
-  syn__choose_layers(k->encoder, syn__recipes[recipe].encoder, size[1], k->d_model);
-  syn__choose_layers(k->decoder, syn__recipes[recipe].decoder, size[1], k->d_model);
+  if (!*k->encoder)
+    syn__snprintf(k->encoder, sizeof k->encoder, syn__recipes[recipe].encoder, size[1], wide);
+  if (!*k->decoder)
+    syn__snprintf(k->decoder, sizeof k->decoder, syn__recipes[recipe].decoder, size[1], wide);
   if (l->task == SYN__TASK_CLASSIFY) k->lowercase = 1;
   if (!k->heads) /* of width 32; two at least; a divisor of d */
     for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
@@ -22622,12 +22716,16 @@ static double syn__seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 #endif
 }
-static double syn__learn_clock(const syn__learn *l) {
-  return l->config->seconds ? l->config->seconds(l->config->user) : syn__seconds();
+static double syn__learn_clock(const syn_learn_config *k) {
+  return k->seconds ? k->seconds(k->user) : syn__seconds();
+}
+/* The minutes begin where the caller says, else now. */
+static double syn__learn_begin(const syn_learn_config *k) {
+  return k->begin != 0.0 || k->minutes == 0.0 ? k->begin : syn__learn_clock(k);
 }
 
 typedef struct syn__trial {
-  const syn__learn *l;
+  const syn_learn_config *config;
   int most, updates;        /* updates behind the first one, which also touches new memory */
   double limit, begin, now; /* seconds at most; the clock behind the first update, now */
 } syn__trial;
@@ -22635,50 +22733,53 @@ typedef struct syn__trial {
 static int syn__trial_report(void *user, const syn_trainer *t, float loss, int validated) {
   syn__trial *k = (syn__trial *)user;
   SYN__UNUSED(t), SYN__UNUSED(loss), SYN__UNUSED(validated);
-  k->now = syn__learn_clock(k->l);
+  k->now = syn__learn_clock(k->config);
   if (k->updates++ < 0) k->begin = k->now;
   return k->updates >= 3 && (k->updates >= k->most || !(fabs(k->now - k->begin) <= k->limit)) &&
          (k->now != k->begin || k->updates >= 3 * k->most);
 }
 
-/* Seconds of an update, in at most `most` of them and share `limit` of the minutes. The network is
-   a new one; data and training are those of l. */
-static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, int most,
-                                     double limit, double *seconds) {
-  syn__trial k = {l, most, -1, 60.0 * limit * l->config->minutes, 0.0, 0.0};
-  syn_train_config how = l->train;
-  syn_model *copy = syn_model_new(l->c, m);
+/* Seconds of an update of a new network, in at most k->most of them; 0: an error. */
+static double syn__learn_measure(syn_context *c, syn__trial *k, const syn_config *m,
+                                 const syn_train_config *train, syn_data *data) {
+  syn_train_config how = *train;
+  syn_model *copy = syn_model_new(c, m);
   syn_trainer *t;
+  double seconds;
   how.every = how.average = 0, how.steps = 1000000000;
-  t = syn_trainer_new(l->c, copy, &how);
-  syn_trainer_run(t, l->data, NULL, syn__trial_report, &k);
-  *seconds = (k.now - k.begin) / (double)k.updates;
-  if (!(*seconds > 0.0 && *seconds < 1e15))
-    syn__fail(l->c, SYN_E_VALUE,
+  t = syn_trainer_new(c, copy, &how);
+  syn_trainer_run(t, data, NULL, syn__trial_report, k);
+  seconds = (k->now - k->begin) / (double)k->updates;
+  if (!(seconds > 0.0 && seconds < 1e15))
+    syn__fail(c, SYN_E_VALUE,
               "learning: the clock moved by %g seconds in %d updates, wanted above 0; "
-              "syn_learn_config.seconds sets another one", k.now - k.begin, k.updates);
-  syn_trainer_free(t), syn_model_free(copy);
-  return l->c->status;
+              "syn_learn_config.seconds sets another one", k->now - k->begin, k->updates);
+  syn_trainer_free(t);
+  syn_model_free(copy);
+  return c->status ? 0.0 : seconds;
 }
 
 /* l->macs, from updates of a small network. */
 static syn_status syn__learn_speed(syn__learn *l) {
   enum { D = 128, ROWS = 16, LENGTH = 64 };
   int ids[ROWS * LENGTH], i;
-  syn__learn trial = *l;
-  double seconds, span = 60.0 * l->config->minutes;
+  const double span = 60.0 * l->config.minutes;
+  syn__trial trial = {&l->config, 20, -1, 0.01 * span, 0.0, 0.0};
+  syn_data *data = syn_data_new(l->c);
+  syn_train_config train;
   syn_config k;
+  double seconds;
   memset(&k, 0, sizeof k);
-  memset(&trial.train, 0, sizeof trial.train);
+  memset(&train, 0, sizeof train);
   k.task = "lm", k.d_model = D, k.max_len = LENGTH, k.tgt_vocab = 500;
   k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
   for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
-  trial.train.batch_tokens = ROWS * (LENGTH + 1);
-  trial.data = syn_data_new(l->c);
-  syn_data_add_windows(trial.data, ids, ROWS * LENGTH, LENGTH, LENGTH);
-  if (syn__learn_measure(&trial, &k, 20, 0.01, &seconds) == SYN_OK)
+  train.batch_tokens = ROWS * (LENGTH + 1);
+  syn_data_add_windows(data, ids, ROWS * LENGTH, LENGTH, LENGTH);
+  seconds = syn__learn_measure(l->c, &trial, &k, &train, data);
+  if (seconds > 0.0)
     l->macs = span * 3.0 * (double)(ROWS * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds;
-  syn_data_free(trial.data);
+  syn_data_free(data);
   return l->c->status;
 }
 
@@ -22745,13 +22846,11 @@ static syn_status syn__choose(syn__learn *l) {
 
 /* Of that share every how many-th row is held back; 0: none. */
 static size_t syn__held_every(double part) { return part > 1e-9 ? (size_t)(1 / part + 0.5) : 0; }
-enum { SYN__HELD_PARTS = 32 };
-/* Holds back the end of each of up to 16 equal pieces of a text, from the end of a line on where
-   there are lines: part 2i is that end, part 2i + 1 the text before it. Returns how many parts. */
-static int syn__held_text(syn_text text, double share, syn_text part[SYN__HELD_PARTS]) {
+/* Pieces end at the end of a line where there are lines, else of a character. */
+int syn_text_hold_back(syn_text text, double share, syn_text part[SYN_HELD_PARTS]) {
   double size = (double)text.size, pieces = floor(share * size / 4096.0);
   size_t begin = 0, at, from;
-  int i, count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN__HELD_PARTS;
+  int i, count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN_HELD_PARTS;
   for (i = 0; i < count; i++, begin = at) {
     at = from = (size_t)ceil(size * (2.0 * (i / 2 + 1) - (i % 2 ? 0.0 : 2.0 * share)) / count);
     while (at < text.size && text.at[at - 1] != '\n') at++;
@@ -22780,17 +22879,6 @@ static syn_tokenizer *syn__learn_tokenizer(const syn__learn *l, int side) {
   return t;
 }
 
-/* The error of a row, with its number among all rows instead of that in the syn_data. */
-static syn_status syn__learn_refuse(syn_context *c, size_t i) {
-  char text[sizeof c->message], *at = text + 10;
-  const syn_status status = c->status;
-  if (strncmp(c->message, "data: row ", 10) != 0) return status;
-  memcpy(text, c->message, sizeof text);
-  while (*at >= '0' && *at <= '9') at++;
-  syn_context_clear(c);
-  return syn__fail(c, status, "learning: row %lu%s", (unsigned long)i, at);
-}
-
 /* lm: windows of a text; or all of it, with an end. */
 static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text text) {
   int window = l->m->config.max_len, n = syn_tokenizer_encode(l->tokenizer[1], text, NULL, 0);
@@ -22815,8 +22903,8 @@ static syn_status syn__learn_row(syn__learn *l, size_t i) {
     n = syn__max(n, syn__encode(l->tokenizer[side], syn__several_texts(l->m, side),
                                 l->text[side][i], NULL, 0));
   if (n > most) return l->choice.left_out++, SYN_OK;
-  if (!syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i])) return SYN_OK;
-  return syn__learn_refuse(l->c, i);
+  d->other_rows = i - d->count; /* an error names the row by its number among all */
+  return syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i]);
 }
 
 static void syn__learn_configure(syn__learn *l) {
@@ -22828,7 +22916,7 @@ static void syn__learn_configure(syn__learn *l) {
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
   t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);
   t->average = l->valid != NULL; /* the best weights */
-  t->halve = 1, t->seed = l->config->seed;
+  t->halve = 1, t->seed = l->config.seed;
 }
 
 /* Row i of both sorts, those that are trained on first. */
@@ -22889,7 +22977,7 @@ static syn_status syn__learn_make(syn__learn *l) {
   m.task = syn__tasks[l->task].name;
   m.encoder = k->encoder, m.decoder = k->decoder;
   m.tie = *k->tie ? k->tie : NULL;
-  m.d_model = k->d_model, m.heads = k->heads, m.max_len = k->max_len, m.seed = l->config->seed;
+  m.d_model = k->d_model, m.heads = k->heads, m.max_len = k->max_len, m.seed = l->config.seed;
   m.dropout = k->dropout, m.label_smoothing = k->label_smoothing;
   m.src_vocab = syn_tokenizer_size(l->tokenizer[0]);
   m.tgt_vocab = syn_tokenizer_size(l->tokenizer[1]);
@@ -22908,67 +22996,79 @@ static syn_status syn__learn_make(syn__learn *l) {
                    (unsigned long)l->count, l->m->config.max_len);
 }
 
-/* choice.steps and .every. A batch of a validation takes a third of an update. To classify, one
-   validation: the last weights are right most often. */
-static syn_status syn__learn_steps(syn__learn *l) {
-  const syn_train_config *k = &l->train;
-  double batches = (double)syn_data_batches(l->data, k->batch_tokens, k->seed);
-  double each = (double)syn__max(1, k->accumulate); /* batches of an update */
-  double update, end = l->begin + 60.0 * l->config->minutes;
-  if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, &update) == SYN_OK)
-    syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), update,
-                      (double)syn_data_batches(l->valid, k->batch_tokens, 0) * update / 3.0 / each,
-                      batches / each, l->task == SYN__TASK_CLASSIFY ? 1.0 : 20.0);
-  return l->c->status;
+/* A batch of a validation takes a third of an update. To classify, one validation: the last weights
+   are right most often. */
+syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, const syn_model *m,
+                            const syn_train_config *train, syn_data *data, syn_data *valid) {
+  double batches, valid_batches, each, begin, update;
+  if (!syn__given(c, config, "configuration") || !syn__given(c, m, "model") ||
+      !syn__given(c, config->choice, "choice") || !syn__given(c, train, "training") ||
+      !syn__given(c, data, "data"))
+    return SYN_E_VALUE;
+  if (c->status) return c->status;
+  syn__trial k = {config, 200, -1, 60.0 * 0.02 * config->minutes, 0.0, 0.0};
+  begin = syn__learn_begin(config);
+  each = (double)syn__max(1, train->accumulate); /* batches of an update */
+  batches = (double)syn_data_batches(data, train->batch_tokens, train->seed) / each;
+  valid_batches = (double)syn_data_batches(valid, train->batch_tokens, 0) / each;
+  update = syn__learn_measure(c, &k, &m->config, train, data);
+  if (update > 0.0)
+    syn__choose_steps(config->choice,
+                      0.95 * (begin + 60.0 * config->minutes - syn__learn_clock(config)), update,
+                      valid_batches * update / 3.0, batches,
+                      m->task == &syn__tasks[SYN__TASK_CLASSIFY] ? 1.0 : 20.0);
+  return c->status;
 }
 
-/* A training of `minutes` that began at `begin`. */
-static syn__deadline syn__deadline_of(syn_trainer *t, double begin, double minutes, double now) {
-  syn__deadline p = {t, begin, begin + 60.0 * minutes, now, 0, 0, 0};
-  if (t) p.step = t->state.step, p.most = t->config.steps;
-  return p;
-}
-/* Behind an update. A twentieth of the minutes after the last look, the speed since then tells how
-   many updates fit. Where these are fewer than chosen, as the machine has become busier, the
-   schedule is shortened: the learning rate must be low when the minutes end. 1: they have ended. */
-static int syn__deadline_check(syn__deadline *p, double now) {
-  const double all = p->end - p->begin, since = now - p->at;
-  const long step = p->t->state.step;
-  if (p->most && step > p->step && since >= 0.05 * all) {
-    double fit = floor((p->begin + 0.98 * all - now) / since * (double)(step - p->step));
-    const int fewer = step < p->most && fit < (double)(p->most - step);
-    p->t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : p->most;
-    p->at = now, p->step = step, p->shortened |= fewer && p->t->schedule != SYN__CONSTANT;
+/* A twentieth of the minutes after the last look, the speed since then tells how many updates fit.
+   Where these are fewer than chosen, as the machine has become busier, the schedule is shortened:
+   the learning rate must be low when the minutes end. */
+int syn_trainer_deadline(syn_trainer *t, const syn_learn_config *config) {
+  const double all = config ? 60.0 * config->minutes : 0.0;
+  double now, since, fit;
+  if (!t || !config || config->minutes <= 0.0) return 0;
+  now = syn__learn_clock(config);
+  since = now - t->looked;
+  if (!t->chosen_steps) {
+    t->begin = config->begin != 0.0 ? config->begin : now;
+    t->chosen_steps = t->config.steps;
+    t->looked = now, t->looked_step = t->state.step;
+  } else if (t->state.step > t->looked_step && since >= 0.05 * all) {
+    const long step = t->state.step, left = t->chosen_steps - step;
+    fit = floor((t->begin + 0.98 * all - now) / since * (double)(step - t->looked_step));
+    const int fewer = left > 0 && fit < (double)left;
+    t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : t->chosen_steps;
+    t->state.shortened |= fewer && t->schedule != SYN__CONSTANT;
+    t->looked = now, t->looked_step = step;
   }
-  return now >= p->end;
+  return now >= t->begin + all;
 }
 
 static int syn__learn_report(void *user, const syn_trainer *t, float loss, int validated) {
   syn__learn *l = (syn__learn *)user;
-  const syn_learn_config *k = l->config;
+  const syn_learn_config *k = &l->config;
   int stop = k->report && k->report(k->user, t, loss, validated);
-  return stop || (k->minutes > 0.0 && syn__deadline_check(&l->deadline, syn__learn_clock(l)));
+  if (stop || k->minutes == 0.0) return stop;
+  if (l->given) return syn__learn_clock(k) >= k->begin + 60.0 * k->minutes;
+  return syn_trainer_deadline(l->t, k);
 }
 
 /* Steps behind the last validation are validated first. */
-static void syn__learn_train(syn__learn *l) {
+static void syn__learn_train(syn__learn *l, syn_choice *choice) {
   const syn_train_config *k = &l->train;
-  syn_trainer *t;
   syn__learn_configure(l);
-  t = syn_trainer_new(l->c, l->m, k);
-  if (t && l->config->choice) *l->config->choice = l->choice;
-  l->deadline = syn__deadline_of(t, l->begin, l->config->minutes,
-                                 l->config->minutes > 0.0 ? syn__learn_clock(l) : 0.0);
-  if (l->given) l->deadline.most = 0;
-  syn_trainer_run(t, l->data, l->valid, syn__learn_report, l);
-  if (l->valid && !l->c->status && (!k->every || syn_trainer_state(t)->step % k->every))
-    syn_trainer_validate(t, l->valid);
-  if (!l->c->status) syn_trainer_average(t);
-  syn_trainer_free(t);
+  l->t = syn_trainer_new(l->c, l->m, k);
+  if (l->t && choice) *choice = l->choice;
+  if (l->t && !l->given) syn_trainer_deadline(l->t, &l->config);
+  syn_trainer_run(l->t, l->data, l->valid, syn__learn_report, l);
+  if (l->valid && !l->c->status && (!k->every || syn_trainer_state(l->t)->step % k->every))
+    syn_trainer_validate(l->t, l->valid);
+  if (!l->c->status) syn_trainer_average(l->t);
+  syn_trainer_free(l->t);
 }
 
 static syn_status syn__learn_check(const syn__learn *l) {
-  const double minutes = l->config->minutes, share = l->choice.hold_back;
+  const double minutes = l->config.minutes, share = l->choice.hold_back;
   size_t i;
   int side;
   if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps) || !l->count ||
@@ -22981,7 +23081,7 @@ static syn_status syn__learn_check(const syn__learn *l) {
   for (side = l->task == SYN__TASK_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
-      if ((l->text[side][i].size && !l->text[side][i].at) || l->text[side][i].size > INT_MAX / 8)
+      if ((l->text[side][i].size && !l->text[side][i].at) || l->text[side][i].size > INT_MAX / 4)
         return syn__fail(l->c, SYN_E_VALUE, "learning: row %lu: the %s text is %s",
                          (unsigned long)i, syn__stream_names[side],
                          l->text[side][i].at ? "too long" : "null");
@@ -22990,32 +23090,55 @@ static syn_status syn__learn_check(const syn__learn *l) {
 }
 
 /* The rows for validation. The parts of one text for lm become rows. */
-static void syn__learn_hold_back(syn__learn *l, syn_text parts[SYN__HELD_PARTS]) {
+static void syn__learn_hold_back(syn__learn *l, syn_text parts[SYN_HELD_PARTS]) {
   l->windows = l->task == SYN__TASK_LM && l->count == 1;
   l->nth = l->count > 1 ? syn__held_every(l->choice.hold_back) : 0;
   if (!l->windows || l->choice.hold_back == 0.0 || !l->text[SYN_TGT]->size) return;
-  l->count = (size_t)syn__held_text(*l->text[SYN_TGT], l->choice.hold_back, parts);
+  l->count = (size_t)syn_text_hold_back(*l->text[SYN_TGT], l->choice.hold_back, parts);
   l->text[SYN_TGT] = parts, l->nth = 2;
+}
+
+/* The texts, the choice that is given, the task, the begin of the minutes. */
+static syn_status syn__learn_open(syn__learn *l, syn_context *c, const syn_learn_config *config,
+                                  const syn_text *src, const syn_text *tgt, size_t count) {
+  const char *task = config->task ? config->task : syn__tasks[0].name;
+  l->c = c, l->config = *config;
+  l->text[SYN_SRC] = src, l->text[SYN_TGT] = tgt, l->count = count;
+  if (config->choice) l->choice = *config->choice;
+  l->config.choice = &l->choice;
+  l->choice.left_out = 0, l->given = l->choice.steps > 0;
+  l->task = syn__name_index(c, "task", task, syn__tasks, SYN__COUNT(syn__tasks),
+                            sizeof *syn__tasks);
+  if (l->task < 0 || (count && syn__learn_check(l))) return SYN_E_VALUE;
+  l->config.begin = syn__learn_begin(config);
+  return SYN_OK;
+}
+
+syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_text *src,
+                      const syn_text *tgt, size_t count) {
+  syn__learn l;
+  memset(&l, 0, sizeof l);
+  if (!syn__given(c, config, "configuration") ||
+      !syn__given(c, config->choice, "choice"))
+    return SYN_E_VALUE;
+  if (c->status || syn__learn_open(&l, c, config, src, tgt, count)) return c->status;
+  if (!count) syn__choose_rule(l.task, &l.choice);
+  else if (syn__choose(&l)) return c->status;
+  *config->choice = l.choice;
+  return SYN_OK;
 }
 
 syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                      const syn_text *tgt, size_t count) {
   syn__learn l;
-  syn_text parts[SYN__HELD_PARTS];
+  syn_text parts[SYN_HELD_PARTS];
   memset(&l, 0, sizeof l);
   if (!syn__given(c, config, "configuration") || c->status) return NULL;
-  l.c = c, l.config = config;
-  l.text[SYN_SRC] = src, l.text[SYN_TGT] = tgt, l.count = count;
-  if (config->choice) l.choice = *config->choice;
-  l.choice.left_out = 0, l.given = l.choice.steps > 0;
-  l.task = syn__name_index(c, "task", config->task ? config->task : syn__tasks[0].name, syn__tasks,
-                           SYN__COUNT(syn__tasks), sizeof *syn__tasks);
-  if (l.task < 0 || syn__learn_check(&l)) return NULL;
-  l.begin = config->minutes > 0.0 ? syn__learn_clock(&l) : 0.0;
-  if (!l.given && syn__choose(&l)) return NULL;
+  if (syn__learn_open(&l, c, config, src, tgt, count) || (!l.given && syn__choose(&l))) return NULL;
   syn__learn_hold_back(&l, parts);
-  if (syn__learn_make(&l) == SYN_OK && (l.given || syn__learn_steps(&l) == SYN_OK))
-    syn__learn_train(&l);
+  if (syn__learn_make(&l) == SYN_OK &&
+      (l.given || !syn_choose_steps(c, &l.config, l.m, &l.train, l.data, l.valid)))
+    syn__learn_train(&l, config->choice);
   syn_data_free(l.data), syn_data_free(l.valid);
   if (c->status) syn_model_free(l.m), l.m = NULL;
   return l.m;
@@ -23444,13 +23567,13 @@ static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
 }
 
 /* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
-   recorded: the temporary file is removed, and the target is as it was. Any call may find the disk
-   full; an error without a number becomes "unknown reason". */
+   recorded: the temporary file is removed, and the target is as it was; also for -1, no failure. Any
+   call may find the disk full; an error without a number becomes "unknown reason". */
 static syn_status syn__writer_close(syn__writer *o, int ok) {
   const char *what = "write";
-  int direct = o->name == o->target, error;
+  int direct = o->name == o->target, failed = ok != -1, error;
   syn_status status = SYN_OK;
-  ok = ok && syn__file_put(o->file, o->bytes, o->used) && (direct || syn__file_sync(o->file));
+  ok = ok > 0 && syn__file_put(o->file, o->bytes, o->used) && (direct || syn__file_sync(o->file));
   error = errno;
   if (fclose(o->file) != 0 && ok) {
     ok = 0;
@@ -23461,7 +23584,7 @@ static syn_status syn__writer_close(syn__writer *o, int ok) {
     error = errno;
     what = "rename the temporary file to it";
   }
-  if (!ok) status = syn__path_fail(o->c, o->path, what, error);
+  if (!ok && failed) status = syn__path_fail(o->c, o->path, what, error);
   if (!ok && !direct) syn__path_remove(o->name);
   if (ok && !direct) syn__path_sync_folder(o->name);
   syn__free(o->c, o->target);
@@ -23482,6 +23605,19 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
   }
   syn__free(c, content.header);
   return status;
+}
+
+syn_status syn_text_write(syn_context *c, const char *path, const syn_text *text) {
+  syn__writer out;
+  syn_status status;
+  int ok = -1;
+  if (!syn__given(c, path, "path") || (text && text->size && !syn__given(c, text->at, "text")))
+    return SYN_E_VALUE;
+  if (!text && syn__path_special(path)) return SYN_OK; /* a pipe would wait for its reader */
+  status = syn__writer_open(&out, c, path);
+  if (status) return status;
+  if (text) ok = syn__writer_write(&out, text->at, text->size) == text->size;
+  return syn__writer_close(&out, ok);
 }
 
 #endif /* !SYN_NO_STDIO */
@@ -23925,6 +24061,26 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
     if (!(fabs((double)t->first[i]) <= t->max_first)) t->max_first = fabs((double)t->first[i]);
 }
 
+/* Tokenizers that differ from those of the model: the weights belong to other tokens. */
+static syn_status syn__checkpoint_tokens(const syn_trainer *t, const syn_file *f) {
+  int side, same;
+  for (side = SYN_SRC; side <= SYN_TGT; side++) {
+    const syn_entry *e = syn_file_find(f, syn__tokenizer_names[side]);
+    const syn_tokenizer *own = t->m->tokenizer[side];
+    size_t size = syn_tokenizer_save(own, NULL, 0);
+    char *bytes = e && own ? (char *)syn__alloc(t->c, size, 1) : NULL;
+    if (!e || !own) continue;
+    if (!bytes) return SYN_E_MEMORY;
+    syn_tokenizer_save(own, bytes, size);
+    same = size == e->bytes && memcmp(bytes, e->data, size) == 0;
+    syn__free(t->c, bytes);
+    if (!same)
+      return syn__fail(t->c, SYN_E_VALUE, "checkpoint: its %s is not that of the model: it was "
+                       "learned from other texts", syn__tokenizer_names[side]);
+  }
+  return SYN_OK;
+}
+
 /* Takes the file of a checkpoint, frees it; null: its error is recorded. A file that is refused
    leaves the trainer and its model as they were. */
 static syn_status syn__trainer_resume(syn_trainer *t, syn_file *f) {
@@ -23932,6 +24088,7 @@ static syn_status syn__trainer_resume(syn_trainer *t, syn_file *f) {
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s = f ? syn__checksum_check(t->c, f) : t->c->status;
   syn__state_fields(t, &t->state, fields);
+  if (s == SYN_OK) s = syn__checkpoint_tokens(t, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
   if (s == SYN_OK) {
     syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
@@ -24516,7 +24673,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
    Trainer and decoder resolve their configurations themselves; neither has memory here. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
-  syn_model *m = syn__model_shell(c, config);
+  syn_model *m = syn_model_outline(c, config);
   syn__layout panels = {NULL, 0};
   syn_plan none;
   if (!plan) plan = &none;

@@ -463,6 +463,20 @@ static int call_model_evaluate(world *w, uint64_t *hash) {
   *hash = syn_hash(SYN_HASH_START, &loss, sizeof loss);
   return status == SYN_OK && labels > 7;
 }
+static int call_evaluate_rows(world *w, uint64_t *hash) {
+  double loss[100];
+  long labels[100] = {0};
+  syn_status status = syn_model_evaluate_rows(&w->c, w->m, w->d, loss, labels);
+  *hash = syn_hash(SYN_HASH_START, loss, syn_data_count(w->d) * sizeof *loss);
+  return status == SYN_OK && labels[0] > 0;
+}
+static int call_outline(world *w, uint64_t *hash) {
+  syn_config k = config_of();
+  syn_model *m = syn_model_outline(&w->c, &k);
+  *hash = syn_model_param_count(m);
+  syn_model_free(m);
+  return m != NULL;
+}
 static int call_decoder_new(world *w, uint64_t *hash) {
   syn_decode_config k;
   syn_decoder *d;
@@ -509,6 +523,27 @@ static int call_learn_model(world *w, uint64_t *hash) {
   k.hold_back = 0.4;
   k.steps = 2;
   return of_model(syn_learn(&w->c, &how, src, tgt, 6), hash);
+}
+/* A clock of a second a look, and updates for one second: the fewest that are measured. */
+static double next_second(void *user) { return *(double *)user += 1.0; }
+static int call_choose_steps(world *w, uint64_t *hash) {
+  double now = 0.0;
+  syn_train_config train;
+  syn_learn_config how;
+  syn_choice k;
+  syn_status status;
+  memset(&how, 0, sizeof how);
+  memset(&k, 0, sizeof k);
+  memset(&train, 0, sizeof train);
+  how.minutes = 1.0;
+  how.seconds = next_second;
+  how.user = &now;
+  how.choice = &k;
+  train.batch_tokens = 50;
+  k.epochs = 2.0;
+  status = syn_choose_steps(&w->c, &how, w->m, &train, w->d, NULL);
+  *hash = (uint64_t)k.steps;
+  return status == SYN_OK && k.steps > 1;
 }
 static int call_byte(world *w, uint64_t *hash) { return call_learn(w, "byte", hash); }
 static int call_char(world *w, uint64_t *hash) { return call_learn(w, "char", hash); }
@@ -562,6 +597,12 @@ static int call_file_write(world *w, uint64_t *hash) {
   syn_status status = syn_file_write(&w->c, "written.safetensors", syn_file_pair(w->f, 0), 2,
                                      syn_file_entry(w->f, 0), 5);
   return of_file("written.safetensors", before, status, hash);
+}
+static int call_text_write(world *w, uint64_t *hash) {
+  uint64_t before = hash_file("written.txt");
+  syn_text text = syn_text_of("a line\n");
+  syn_status status = syn_text_write(&w->c, "written.txt", &text);
+  return of_file("written.txt", before, status, hash);
 }
 static int call_file_write_to(world *w, uint64_t *hash) {
   syn_sink sink = sink_empty(w);
@@ -743,6 +784,29 @@ static int silent_data(world *w) {
   return n;
 }
 
+static int silent_texts(void) {
+  syn_text part[SYN_HELD_PARTS];
+  char out[8];
+  return syn_text_visible(syn_text_of("\n"), out, sizeof out) == 4 &&
+         syn_text_whole(syn_text_of("a\xC3")) == 1 && syn_is_space(' ') &&
+         syn_text_hold_back(syn_text_of("a\nb\n"), 0.5, part) == 2;
+}
+
+/* A choice that needs no texts; the end of the minutes. */
+static int silent_choices(world *w) {
+  syn_learn_config how;
+  syn_choice k;
+  double now = 0.0;
+  memset(&how, 0, sizeof how);
+  memset(&k, 0, sizeof k);
+  how.minutes = 1.0;
+  how.seconds = next_second;
+  how.user = &now;
+  how.choice = &k;
+  return !syn_choose(&w->c, &how, NULL, NULL, 0) && k.clip == 1.0f &&
+         !syn_trainer_deadline(w->t, &how);
+}
+
 static int silent_constants(void) {
   syn_random r = {7};
   syn_context c;
@@ -830,6 +894,8 @@ static int call_silent(world *w, uint64_t *hash) {
   SILENT_CALL(silent_file(w));
   SILENT_CALL(silent_tokenizer(w));
   SILENT_CALL(silent_data(w));
+  SILENT_CALL(silent_texts());
+  SILENT_CALL(silent_choices(w));
   SILENT_CALL(silent_constants());
   SILENT_CALL(silent_classes());
   SILENT_CALL(silent_small());
@@ -892,6 +958,8 @@ static const struct job {
             {"syn_trainer_validate", call_validate, 0},
             {"syn_trainer_evaluate", call_evaluate, 0},
             {"syn_model_evaluate", call_model_evaluate, 0},
+            {"syn_model_evaluate_rows", call_evaluate_rows, 0},
+            {"syn_model_outline", call_outline, 0},
             {"syn_trainer_save", call_trainer_save, 0},
             {"syn_trainer_save_to", call_trainer_save_to, 0},
             {"syn_trainer_load_from", call_trainer_load_from, 0},
@@ -904,6 +972,8 @@ static const struct job {
             {"syn_tokenizer_learn, line", call_line, 0},
             {"syn_tokenizer_load", call_tokenizer_load, 0},
             {"syn_learn", call_learn_model, 0},
+            {"syn_choose_steps", call_choose_steps, 0},
+            {"syn_text_write", call_text_write, 0},
             {"syn_file_load", call_file_load, 0},
             {"syn_file_load_from", call_file_load_from, 0},
             {"syn_file_view", call_file_view, 0},
@@ -943,6 +1013,8 @@ static const char silent[] =
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
     " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_text_next syn_tokenizer_save syn_dtype_name"
+    " syn_text_visible syn_text_whole syn_is_space syn_text_hold_back syn_choose"
+    " syn_trainer_deadline"
     " syn_file_free syn_file_count"
     " syn_file_entry syn_file_find syn_file_pair_count syn_file_pair syn_file_value"
     " syn_entry_floats syn_model_file ";

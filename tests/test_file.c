@@ -700,6 +700,31 @@ static void test_pipe(const content *t, const store *whole) {
 }
 #endif
 
+/* Any bytes, as safely; null only looks whether the file could be written. */
+static void test_text_write(void) {
+  static const char path[] = "test_file.txt";
+  syn_text text = syn_text_of("one\n"), wrong = {NULL, 4}, none = {NULL, 0};
+  char out[8];
+  syn_context c;
+  heap h;
+  FILE *f;
+  context_on(&c, &h, 0);
+  remove(path);
+  CHECK(!syn_text_write(&c, path, NULL) && !exists(path), "only looked: %s", c.message);
+  CHECK(!syn_text_write(&c, path, &text) && !syn_text_write(&c, path, NULL), "%s", c.message);
+  f = fopen(path, "rb");
+  CHECK(f && fread(out, 1, sizeof out, f) == 4 && !memcmp(out, "one\n", 4), "other bytes");
+  if (f) fclose(f);
+  CHECK(!syn_text_write(&c, path, &none) && exists(path), "an empty file: %s", c.message);
+  CHECK(syn_text_write(&c, path, &wrong) == SYN_E_VALUE && strstr(c.message, "no text"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_text_write(&c, "no/such/folder", NULL) == SYN_E_FILE && strstr(c.message, "no/such/folder: cannot create"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_text_write(&c, NULL, &text) == SYN_E_VALUE, "no path");
+  remove(path);
+  CHECK(!left_files() && !h.blocks, "something is left");
+}
+
 /* A path beyond ASCII: the file is written, replaced, read and removed. */
 static void test_utf8_path(const content *t) {
   static const char path[] = "test_file_\xC3\x9C\xE6\x97\xA5.safetensors";
@@ -734,6 +759,7 @@ static void test_files(const content *t, const store *whole) {
   cannot_write(t, "no_such_folder/x.safetensors", "cannot create a file beside it: No such file");
   CHECK(!syn__file_text_ok(NULL), "null text");
   check_untouched(whole, "nothing happened");
+  test_text_write();
   test_utf8_path(t);
 #ifdef POSIX
   cannot_open(".", SYN_E_FILE, "Is a directory");

@@ -409,8 +409,8 @@ static void test_recipes(void) {
 }
 
 /* The parts of a text, which are all of it, in order. */
-static int held_parts(syn_text text, double share, syn_text part[SYN__HELD_PARTS]) {
-  int count = syn__held_text(text, share, part), i;
+static int held_parts(syn_text text, double share, syn_text part[SYN_HELD_PARTS]) {
+  int count = syn_text_hold_back(text, share, part), i;
   size_t at = 0;
   for (i = 0; i < count; at += part[i++ ^ 1].size)
     CHECK(part[i ^ 1].at == text.at + at, "part %d of %d begins elsewhere", i, count);
@@ -420,7 +420,7 @@ static int held_parts(syn_text text, double share, syn_text part[SYN__HELD_PARTS
 
 /* That share of a short text is held back, from its byte `at` on. */
 static void test_held(const char *text, double share, int at) {
-  syn_text part[SYN__HELD_PARTS];
+  syn_text part[SYN_HELD_PARTS];
   int count = held_parts(syn_text_of(text), share, part);
   CHECK(count == 2 && (int)part[1].size == at,
         "%s: %d parts, %d bytes before the held ones, wanted %d", text, count, (int)part[1].size, at);
@@ -438,13 +438,13 @@ static void test_held_short(void) {
 static void test_held_pieces(void) {
   enum { SIZE = 200000, LINE = 50 };
   static char text[SIZE];
-  syn_text all, part[SYN__HELD_PARTS];
+  syn_text all, part[SYN_HELD_PARTS];
   size_t held = 0;
   int i, count;
   for (i = 0; i < SIZE; i++) text[i] = i % LINE == LINE - 1 ? '\n' : 'x';
   all.at = text, all.size = SIZE;
   count = held_parts(all, 0.4, part);
-  CHECK(count == SYN__HELD_PARTS, "%d parts", count);
+  CHECK(count == SYN_HELD_PARTS, "%d parts", count);
   for (i = 0; i < count; i++) {
     CHECK(part[i].size && part[i].size % LINE == 0, "part %d", i);
     if (i % 2 == 0) held += part[i].size;
@@ -454,7 +454,7 @@ static void test_held_pieces(void) {
   memset(text, 'x', SIZE);
   count = held_parts(all, 0.5, part);
   for (i = 0; i < count; i += 2)
-    CHECK(part[i].size == SIZE / SYN__HELD_PARTS, "no lines, part %d", i);
+    CHECK(part[i].size == SIZE / SYN_HELD_PARTS, "no lines, part %d", i);
   memset(text, 0x80, SIZE); /* no byte begins a character: one part has everything */
   held_parts(all, 0.4, part);
   CHECK(part[1].size == SIZE, "%d bytes", (int)part[1].size);
@@ -554,7 +554,7 @@ static void test_rows(void) {
   syn_model_free(m);
   how = small_of("tag", &w, &k);
   texts[1][41] = syn_text_of("A A A A A A A");
-  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "learning: row 41 has ") &&
+  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "data: row 41 has ") &&
             strstr(c.message, "with 7 labels"), "%s", c.message);
   syn_context_clear(&c);
   how = small_of("seq2seq", &w, &k);

@@ -1131,6 +1131,65 @@ static void packed_loss(syn_context *c, const syn_model *m, const syn_model *oth
   syn_data_free(d);
 }
 
+/* The loss of each row is that of data of this row alone; windows leave out what they share. */
+static void test_loss_rows(void) {
+  static const int tokens[] = {4, 5, 6, 7, 4, 5, 6};
+  syn_context c;
+  syn_config k;
+  syn_data *d;
+  syn_model *m;
+  double loss[3], one, sum = 0.0, all;
+  long labels[3], count;
+  int i;
+  syn_context_init(&c, NULL);
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "pos -> res_nd(syn_att(V)) -> norm", k.d_model = 8, k.heads = 2, k.max_len = 8, k.tgt_vocab = 9;
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  syn_data_add_windows(d, tokens, 7, 4, 2);
+  CHECK(!syn_model_evaluate_rows(&c, m, d, loss, labels) && syn_data_count(d) == 3, "%s", c.message);
+  CHECK(labels[0] == 4 && labels[1] == 2 && labels[2] == 1, "%ld, %ld, %ld labels", labels[0], labels[1], labels[2]);
+  for (i = 0; i < 3; i++) sum += loss[i];
+  CHECK(!syn_model_evaluate(&c, m, d, 0, &all, &count) && count == 7 && fabs(sum / 7.0 - all) < 1e-6, "%g, %g", sum, all);
+  syn_data_free(d);
+  d = syn_data_new(&c);
+  syn_data_add_windows(d, tokens, 4, 4, 4);
+  CHECK(!syn_model_evaluate(&c, m, d, 0, &one, &count) && one * 4.0 == loss[0], "%.17g, %.17g", one * 4.0, loss[0]);
+  CHECK(syn_model_evaluate_rows(&c, m, d, NULL, labels) && strstr(c.message, "no loss"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+/* A network to look at: what needs weights is refused, with an error. */
+static void test_outline(void) {
+  syn_context c;
+  syn_config k;
+  syn_data *d;
+  syn_model *m;
+  bytes all;
+  syn_sink sink;
+  int i;
+  memset(&all, 0, sizeof all);
+  memset(&k, 0, sizeof k);
+  sink = sink_of(&all);
+  k.task = "lm", k.decoder = "pos -> res_nd(syn_att(V)) -> norm", k.d_model = 1024, k.heads = 2, k.max_len = 8;
+  k.tgt_vocab = 1000000;
+  syn_context_init(&c, NULL);
+  m = syn_model_outline(&c, &k);
+  d = syn_data_new(&c);
+  syn_data_add(d, NULL, 0, two_src, 1);
+  CHECK(m && !syn_model_param(m, 0)->x && syn_model_param(m, 0)->size == 1024u * 1000000u && syn_model_node_count(m) > 3, "%s", c.message);
+  for (i = 0; i < 5; i++) {
+    CHECK((i == 0 && !syn_run_new(&c, m, NULL)) || (i == 1 && !syn_trainer_new(&c, m, NULL)) || (i == 2 && !syn_decoder_new(&c, m, NULL)) ||
+              (i == 3 && syn_model_save_to(&c, m, &sink)) || (i == 4 && syn_model_evaluate(&c, m, d, 0, NULL, NULL)), "%d", i);
+    CHECK(c.status == SYN_E_VALUE && strstr(c.message, "no weights"), "%d: %s", i, c.message);
+    syn_context_clear(&c);
+  }
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
 static void test_packed(void) {
   syn_context c, second;
   syn_model *m, *other;
@@ -1720,6 +1779,8 @@ int main(void) {
   test_metadata();
   test_bad_files();
   test_damage();
+  test_loss_rows();
+  test_outline();
   test_packed();
   test_packed_plan();
   test_packed_files();

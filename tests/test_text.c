@@ -572,6 +572,20 @@ static void test_normalize(void) {
   CHECK(syn_text_invalid(text_of("")) == 0, "an empty text");
 }
 
+/* What a terminal would obey is visible; what does not fit is left out whole. */
+static void test_visible(void) {
+  syn_text all = text_of("a\n\xC3\xA4\xE2\x80\xAE\xFF");
+  char out[30];
+  CHECK(syn_text_visible(all, out, sizeof out) == 17 && !strcmp(out, "a\\x0a\xC3\xA4\\u202e\\xff"), "%s", out);
+  CHECK(syn_text_visible(all, out, 9) == 17 && !strcmp(out, "a\\x0a\xC3\xA4"), "cut: %s", out);
+  CHECK(syn_text_visible(all, out, 5) == 17 && !strcmp(out, "a"), "no part of one: %s", out);
+  CHECK(syn_text_visible(all, NULL, 0) == 17 && !syn_text_visible(text_of(""), out, 1) && !*out, "none");
+  CHECK(syn_text_whole(text_of("a\xE2\x82")) == 1 && syn_text_whole(text_of("a\xE2\x82\xAC")) == 4 &&
+            syn_text_whole(text_of("\xF0\x9F\x98")) == 0 && syn_text_whole(text_of("\x80\x80")) == 2 &&
+            syn_text_whole(text_of("")) == 0, "whole characters");
+  CHECK(syn_is_space(' ') && syn_is_space(0x3000) && !syn_is_space('a') && !syn_is_space(0x200B), "white space");
+}
+
 /* Code point after code point, and what is no character. */
 static void test_next(void) {
   static const uint32_t want[] = {'a', 0x20AC, 0x800000E2u, 0, 0};
@@ -1368,6 +1382,7 @@ int main(void) {
   test_lower();
   test_normalize();
   test_next();
+  test_visible();
   test_all_characters();
   test_white();
   test_marks();

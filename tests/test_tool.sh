@@ -753,7 +753,7 @@ refused 'a model as checkpoint' 1 '*cannot be resumed*' \
   train $net -o n --checkpoint kept --resume --json
 refused 'another network' 1 '*c: *tensor * is *, wanted *' \
   train $long -o n --d-model 32 --checkpoint c --resume --json
-refused 'another text' 1 'syn: c: its tokenizer.src is not that of *' \
+refused 'another text' 1 'syn: c: checkpoint: its tokenizer.src is not that of *' \
   train $long --data other.tsv --valid other_valid.tsv -o n --checkpoint c --resume --json
 printf 'none\ta\nperhaps\tb\n' >new_label
 printf 'none\ta\nnone\t\n' >no_text

@@ -1,7 +1,7 @@
 /* auto.h   chooses the options of `train --minutes N` that were not given, from the data and from
    the speed of this machine. A part of syn.c, which includes it before train.h. */
 
-/* The choice is that of syn_learn (>>learn of synthesizer.h). Here stands what a command line adds:
+/* The choice is that of syn_choose (>>learn of synthesizer.h). Here stands what a command line adds:
    options that were given stay; the command printed has every choice as an option, and gives the same
    model without --minutes; CHECKPOINT.chosen keeps the choices for --resume. */
 
@@ -112,12 +112,14 @@ static double auto_seconds(void *user) {
   return seconds();
 }
 
-/* What syn_learn would be given. */
-static syn_learn_config auto_config(const arguments *a) {
+/* What syn_learn would be given; the minutes began at `begin`. */
+static syn_learn_config auto_config(const arguments *a, double begin, syn_choice *choice) {
   syn_learn_config k;
   memset(&k, 0, sizeof k);
   k.minutes = opt_number(a, "minutes");
+  k.begin = begin;
   k.seconds = auto_seconds;
+  k.choice = choice;
   return k;
 }
 
@@ -137,17 +139,14 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
 }
 
 /* Chooses from the texts of the files. */
-static void auto_texts(syn__learn *l, const arguments *a, task of) {
+static void auto_texts(syn_context *c, const syn_learn_config *k, const arguments *a, task of) {
   static const char *const names[] = {"data", "src", "tgt"};
   size_t i;
   int how = QUIET | (opt_flag(a, "nfc") ? COMPOSE : 0);
-  l->task = (int)of;
-  l->count = 1;
   if (of == LM) {
     buffer text = read_data(opt_text(a, "data"), how);
     syn_text all = buffer_text(&text);
-    l->text[1] = &all;
-    syn__choose(l);
+    syn_choose(c, k, NULL, &all, 1);
     free(text.at);
   } else {
     pairs p;
@@ -155,13 +154,9 @@ static void auto_texts(syn__learn *l, const arguments *a, task of) {
       fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!p.count) fail(FAILED_JOB, "%s has no line", p.names[0]);
     for (i = 0; i < p.count; i++) p.side[1][i] = first_alternative(&p, i);
-    l->count = p.count;
-    l->text[0] = p.side[0];
-    l->text[1] = p.side[1];
-    syn__choose(l);
+    syn_choose(c, k, p.side[0], p.side[1], p.count);
     pairs_free(&p);
   }
-  check_use(l->c);
 }
 
 static void auto_tokenizers(arguments *a, task of, const syn_choice *k) {
@@ -205,28 +200,28 @@ static task init_task(syn_context *c, const char *path) {
 
 /* Every choice but the number of updates. With --init the network is that of the model; the texts of
    --span-corruption have no target. */
-static syn_choice auto_options(arguments *a) {
+static syn_choice auto_options(arguments *a, double begin) {
   int own = *opt_text(a, "init") || opt_flag(a, "span-corruption");
   task of = task_of(opt_text(a, "task"));
-  const syn_learn_config config = auto_config(a);
-  syn__learn l;
+  syn_choice choice;
+  syn_learn_config k = auto_config(a, begin, &choice);
   syn_context c;
-  memset(&l, 0, sizeof l);
+  memset(&choice, 0, sizeof choice);
 #ifdef _OPENMP
   auto_choose(a, "threads", "%d", omp_get_num_procs() < 64 ? omp_get_num_procs() : 64);
 #endif
   context_open(&c, a);
-  l.c = &c;
-  l.config = &config;
-  auto_given(a, of, &l.choice);
+  auto_given(a, of, &choice);
   if (*opt_text(a, "init") && !opt_given(a, "task")) of = init_task(&c, opt_text(a, "init"));
-  if (own) syn__choose_rule((int)of, &l.choice);
-  else auto_texts(&l, a, of);
+  k.task = task_names[of];
+  if (own) syn_choose(&c, &k, NULL, NULL, 0);
+  else auto_texts(&c, &k, a, of);
+  check_use(&c);
   if (!*opt_text(a, "valid") && !*opt_text(a, "valid-src"))
-    auto_choose(a, "hold-back", "%g", l.choice.hold_back);
-  auto_choose(a, "clip", "%g", (double)l.choice.clip);
-  if (!own) auto_network(a, of, &l.choice);
-  return l.choice;
+    auto_choose(a, "hold-back", "%g", choice.hold_back);
+  auto_choose(a, "clip", "%g", (double)choice.clip);
+  if (!own) auto_network(a, of, &choice);
+  return choice;
 }
 
 /* An option as a shell reads it. */

@@ -359,7 +359,7 @@ static void check_folder(const arguments *a, const char *folder) {
   int i;
   for (i = 0; i < a->given_count; i++) {
     const option *o = a->given[i].of;
-    char *path = path_behind(a->given[i].value), *name = path + syn__path_folder(path);
+    char *path = path_behind(a->given[i].value), *name = path + (file_name(path) - path);
     int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
     *name = 0;
     if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
@@ -473,7 +473,7 @@ static void run_keep(void) {
   syn_context_init(&c, NULL);
   snprintf(time, sizeof time, "%.3f\n", train_session.used + seconds() - run_begin);
   write_bytes(&c, r->path[F_TIME], time, strlen(time));
-  if (!c.status) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
+  if (!c.status) rename_file(r->path[F_PART], r->path[F_MODEL]);
 }
 
 /* The step of a checkpoint; -1: there is none that can be read. */
@@ -624,90 +624,65 @@ static void test_outputs(evaluation *e, const one_run *r) {
   free(tags.at);
 }
 
-/* Loss of single rows of data, all by one run of the network. */
-typedef struct row_loss {
-  syn_context *c;
-  syn_run *r;
-  int tokens, *ints;
-  buffer out;
-} row_loss;
-
-/* Appends the loss of row i of d and its characters; without such a row both are 0. */
-static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters) {
-  syn_data *one = syn_data_new(l->c);
-  const int *row[2];
-  int n[2];
-  double loss = 0.0;
-  long labels = 0;
-  check(l->c);
-  if (i < syn_data_count(d)) {
-    row[0] = syn_data_row(d, i, SYN_SRC, &n[0]);
-    row[1] = syn_data_row(d, i, SYN_TGT, &n[1]);
-    syn_data_add(one, row[0], n[0], row[1], n[1]);
-    check(l->c);
-    one->rows[0].context = d->rows[i].context;
-    syn__run_evaluate(l->r, one, l->tokens, l->ints, &loss, &labels);
-    check(l->c);
+/* Losses of the rows of d, their labels and characters, a line each. lm: windows of a text of
+   `characters[0]` characters, of which each window has the share that it has of the labels. Else row
+   [n] says which row of d each sentence is: one that does not fit the model has none, SIZE_MAX. */
+static buffer loss_lines(evaluation *e, syn_data *d, const size_t *row, const double *characters,
+                         size_t n) {
+  buffer out = {NULL, 0, 0};
+  size_t rows = syn_data_count(d), i;
+  double *loss = (double *)take(rows, sizeof *loss), all = 0.0;
+  long *labels = (long *)take(rows, sizeof *labels);
+  if (rows) syn_model_evaluate_rows(&e->c, e->m, d, loss, labels);
+  check(&e->c);
+  for (i = 0; i < rows; i++) all += (double)labels[i];
+  for (i = 0; i < n; i++) {
+    size_t at = row ? row[i] : i;
+    int there = at < rows;
+    put_format(&out, "%.17g\t%ld\t%.17g\n", there ? loss[at] : 0.0, there ? labels[at] : 0L,
+               row ? characters[i] : *characters * (double)labels[at] / all);
   }
-  put_format(&l->out, "%.17g\t%ld\t%.17g\n", loss * (double)labels, labels, characters);
-  syn_data_free(one);
+  free(loss);
+  free(labels);
+  return out;
 }
 
-/* The windows of a text for lm; each has the share of the characters that it has of the labels. */
-static void loss_windows(row_loss *l, evaluation *e, int window) {
+static buffer loss_windows(evaluation *e, syn_data *d) {
+  int window = syn_model_config(e->m)->max_len;
   buffer text = read_data(opt_text(e->a, "data"), e->how);
-  syn_data *d = syn_data_new(l->c);
-  double characters = count_characters(buffer_text(&text)), tokens = 0.0;
-  size_t i;
-  int n;
-  check(l->c);
+  double characters = count_characters(buffer_text(&text));
   windows_add(&e->p.encoders[1], d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
               window > 1 ? window / 2 : 1);
-  check(l->c);
+  check(&e->c);
   eval_unknown(e);
-  for (i = 0; i < syn_data_count(d); i++) {
-    syn_data_row(d, i, SYN_TGT, &n);
-    tokens += (double)(n - d->rows[i].context);
-  }
-  for (i = 0; i < syn_data_count(d); i++) {
-    syn_data_row(d, i, SYN_TGT, &n);
-    loss_put(l, d, i, characters * (double)(n - d->rows[i].context) / tokens);
-  }
   free(text.at);
-  syn_data_free(d);
+  return loss_lines(e, d, NULL, &characters, syn_data_count(d));
 }
 
-/* The sentences; one that does not fit the model has no labels. */
-static void loss_pairs(row_loss *l, evaluation *e) {
-  double characters;
-  size_t i;
+static buffer loss_pairs(evaluation *e, syn_data *d) {
+  size_t *row = (size_t *)take(e->p.count, sizeof *row), i, before;
+  double *characters = (double *)take(e->p.count, sizeof *characters);
+  buffer out;
   for (i = 0; i < e->p.count; i++) {
-    syn_data *d = syn_data_new(l->c);
-    check(l->c);
-    characters = loss_add(e, d, i);
-    loss_put(l, d, 0, characters);
-    syn_data_free(d);
+    before = syn_data_count(d);
+    characters[i] = loss_add(e, d, i);
+    row[i] = syn_data_count(d) > before ? before : SIZE_MAX;
   }
+  out = loss_lines(e, d, row, characters, e->p.count);
   loss_left_out(e);
+  free(row);
+  free(characters);
+  return out;
 }
 
 static void test_losses(evaluation *e, const one_run *r) {
-  int most = syn_model_config(e->m)->max_len;
-  syn_limits limits;
-  row_loss l;
-  memset(&l, 0, sizeof l);
-  l.c = &e->c;
-  l.tokens = most < 2047 ? 2048 : most + 1;
-  limits = syn__train_limits(l.tokens, 0);
-  l.r = syn__run_new(&e->c, e->m, SYN__TRAIN, &limits, &syn__no_cache);
+  syn_data *d = syn_data_new(&e->c);
+  buffer out;
   check(&e->c);
-  l.ints = (int *)take(3 * (size_t)l.tokens, sizeof(int));
-  if (e->of == LM) loss_windows(&l, e, most);
-  else loss_pairs(&l, e);
-  write_file(r->path[F_LOSS], l.out.at, l.out.size);
-  free(l.out.at);
-  free(l.ints);
-  syn_run_free(l.r);
+  out = e->of == LM ? loss_windows(e, d) : loss_pairs(e, d);
+  write_file(r->path[F_LOSS], out.at, out.size);
+  free(out.at);
+  syn_data_free(d);
 }
 
 /* What is known of the training. Updates a second are those between the first line and the last one
@@ -872,8 +847,8 @@ static one_run *run_wait(const comparison *k, int *status) {
 }
 static void folder_make(const char *path) {
 #ifdef _WIN32
-  wchar_t wide[SYN__WIDE_PATH];
-  if (!syn__wide_path(wide, path) || (_wmkdir(wide) && errno != EEXIST))
+  wchar_t wide[WIDE_PATH];
+  if (!wide_path(wide, path) || (_wmkdir(wide) && errno != EEXIST))
     fail(FAILED_JOB, "cannot make the folder %s: %s", path, strerror(errno));
 #else
   UNUSED(path);

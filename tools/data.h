@@ -16,7 +16,7 @@ static void check_file(const syn_context *c, const char *path) {
   char shown[sizeof c->message];
   size_t n;
   int named;
-  syn__show(shown, sizeof shown, path, strlen(path)); /* as the message has it */
+  syn_text_visible(text_of(path), shown, sizeof shown); /* as the message has it */
   n = strlen(shown);
   named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
@@ -84,10 +84,11 @@ static void network_free(network *n) {
 /* What the network is trained for. It decides what a line of data holds. */
 typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG } task;
 
+static const char *const task_names[] = {"seq2seq", "lm", "classify", "tag"};
+
 static task task_of(const char *name) {
-  static const char *const names[] = {"seq2seq", "lm", "classify", "tag"};
   int i = TAG;
-  while (i > 0 && strcmp(name, names[i]) != 0) i--;
+  while (i > 0 && strcmp(name, task_names[i]) != 0) i--;
   return (task)i;
 }
 
@@ -355,7 +356,8 @@ static void pairs_free(pairs *p) {
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
    by the end token, a 3 b 3 c. A text of n bytes has at most 3 n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
-  int n, i;
+  syn_text piece;
+  int n = 0, first = 1, i;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   if (e->cap < 3 * text.size + 2) {
@@ -363,7 +365,11 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
-  n = syn__encode(t, of == CLASSIFY, text, e->ids, (int)e->cap);
+  while (next_piece(&text, of == CLASSIFY ? "\t" : "", &piece)) {
+    if (!first) e->ids[n++] = SYN_END;
+    first = 0;
+    n += syn_tokenizer_encode(t, piece, e->ids + n, (int)e->cap - n);
+  }
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;
   return n;
@@ -493,12 +499,12 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, flags[1]);
 }
 
-/* lm: learns the one tokenizer from the parts of syn__held_text that are trained on, unless --init
+/* lm: learns the one tokenizer from the parts of syn_text_hold_back that are trained on, unless --init
    brought it. */
 static void learn_tokenizer(syn_context *c, const arguments *a, const syn_text *part, int count,
                             syn_tokenizer *t[2]) {
   int i, n = 0;
-  syn_text texts[SYN__HELD_PARTS];
+  syn_text texts[SYN_HELD_PARTS];
   for (i = 1; i < count; i += 2) texts[n++] = part[i];
   if (!t[1])
     t[1] = syn_tokenizer_learn(c, tokenizer_spec(a, LM, 1), tokenizer_flags(a, LM, 1), texts,

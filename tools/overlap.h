@@ -290,7 +290,7 @@ static syn_text text_strip(syn_text t) {
   uint32_t code;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    if (!syn__is_space(code)) end = i + size;
+    if (!syn_is_space(code)) end = i + size;
     else if (!end) t.at += size, t.size -= size, size = 0;
   }
   t.size = end;

@@ -134,12 +134,15 @@ static void put_json(buffer *b, syn_text t) {
   char escape[8];
   uint32_t code;
   size_t i, size;
+  syn_text one;
   put_byte(b, '"');
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
+    one.at = t.at + i;
+    one.size = size;
     if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
     else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
-    else if (syn__hidden(code)) {
+    else if (syn_text_visible(one, NULL, 0) != size) {
       snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
       put(b, escape, 6);
     } else put(b, t.at + i, size);
@@ -194,7 +197,7 @@ static void put_output(const runner *r, job *j, int sentence) {
 /* Prints the whole characters of r->piece and keeps the rest; `end` 1: prints all. */
 static void stream_print(runner *r, int end) {
   buffer *b = &r->piece;
-  size_t n = end ? b->size : syn__utf8_whole(b->at, b->size);
+  size_t n = end ? b->size : syn_text_whole(buffer_text(b));
   print_result(b->at, n);
   fflush(stdout);
   b->size -= n;

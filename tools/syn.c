@@ -25,13 +25,7 @@
 #include "picture.h"
 #include "tool.h"
 
-#include <errno.h>
 #include <signal.h>
-#if defined(__unix__) || defined(__APPLE__)
-#define POSIX
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
 
 #include "text.h"
 #include "options.h"

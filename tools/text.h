@@ -106,7 +106,9 @@ MAYBE_UNUSED static int file_exists(const char *path) {
 
 /* Bytes of a text that a message shows: at most 60, the last character whole. For %.*s. */
 MAYBE_UNUSED static int short_size(syn_text t) {
-  return t.size < 60 ? (int)t.size : (int)syn__utf8_whole(t.at, 60);
+  if (t.size < 60) return (int)t.size;
+  t.size = 60;
+  return (int)syn_text_whole(t);
 }
 
 /* The bytes of a file as they are. "-" is standard input. */
@@ -203,9 +205,10 @@ MAYBE_UNUSED static buffer read_text(const char *path) {
    syn_file_write. A failure is recorded in c. */
 MAYBE_UNUSED static void write_bytes(syn_context *c, const char *path, const void *bytes,
                                      size_t size) {
-  syn__writer w;
-  if (!syn__writer_open(&w, c, path))
-    syn__writer_close(&w, syn__writer_write(&w, bytes, size) == size);
+  syn_text text;
+  text.at = (const char *)bytes;
+  text.size = size;
+  syn_text_write(c, path, &text);
 }
 MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
   syn_context c;
@@ -257,7 +260,7 @@ MAYBE_UNUSED static int is_blank(syn_text t) {
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    if (!syn__is_space(code)) return 0;
+    if (!syn_is_space(code)) return 0;
   }
   return 1;
 }
@@ -385,7 +388,7 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
   size_t i, size, begin = 0;
   for (i = 0; i <= t.size; i += size) {
     size = i < t.size ? decode(t, i, &code) : 1;
-    if (i < t.size && !syn__is_space(code)) continue;
+    if (i < t.size && !syn_is_space(code)) continue;
     if (i > begin) unit_put_word(u, t.at + begin, i - begin);
     begin = i + size;
   }
@@ -395,10 +398,10 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
 MAYBE_UNUSED static int next_word(syn_text *rest, syn_text *word) {
   uint32_t code;
   size_t i = 0, size = 0, begin;
-  while (i < rest->size && (size = decode(*rest, i, &code), syn__is_space(code))) i += size;
+  while (i < rest->size && (size = decode(*rest, i, &code), syn_is_space(code))) i += size;
   for (begin = i; i < rest->size; i += size) {
     size = decode(*rest, i, &code);
-    if (syn__is_space(code)) break;
+    if (syn_is_space(code)) break;
   }
   word->at = rest->at + begin;
   word->size = i - begin;
@@ -413,7 +416,7 @@ MAYBE_UNUSED static void split_characters(units *u, syn_text t) {
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
     size = decode(t, i, &code);
-    if (!syn__is_space(code)) unit_put(u, t.at + i, size);
+    if (!syn_is_space(code)) unit_put(u, t.at + i, size);
   }
 }
 

@@ -2,12 +2,22 @@
    Include it after synthesizer.h, with TOOL_NAME defined: every message begins with that name. */
 #ifndef TOOL_H
 #define TOOL_H
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define POSIX
+#include <sys/stat.h>
+#include <unistd.h>
+#elif defined(_WIN32)
+#include <io.h>
+#endif
 
 enum { FAILED_JOB = 1, WRONG_USE = 2 };
 
@@ -24,7 +34,7 @@ enum { FAILED_JOB = 1, WRONG_USE = 2 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 MAYBE_UNUSED static int is_terminal(int file) {
-#if defined(SYN__POSIX)
+#if defined(POSIX)
   return isatty(file);
 #elif defined(_WIN32)
   return _isatty(file);
@@ -34,22 +44,16 @@ MAYBE_UNUSED static int is_terminal(int file) {
 #endif
 }
 
-/* Writes a text with every character visible (\x1b, \u202e, see syn__visible), but for those of
+/* Writes a text with every character visible (\x1b, \u202e, see syn_text_visible), but for those of
    `kept`, to out [6 size]; returns the bytes. */
 static size_t make_visible(char *out, const char *text, size_t size, const char *kept) {
-  syn_text all = {NULL, 0};
-  char one[8];
-  size_t at = 0, used = 0, n;
-  all.at = text;
-  all.size = size;
-  while (at < size) {
-    if (text[at] && strchr(kept, text[at])) {
-      out[used++] = text[at++];
-      continue;
-    }
-    n = syn__visible(all, &at, one);
-    memcpy(out + used, one, n);
-    used += n;
+  size_t at, used = 0;
+  for (at = 0; at < size; at++) {
+    syn_text part = {NULL, 0};
+    part.at = text + at;
+    while (at < size && !(text[at] && strchr(kept, text[at]))) at++, part.size++;
+    used += syn_text_visible(part, out + used, 4 * part.size + 1);
+    if (at < size) out[used++] = text[at];
   }
   return used;
 }
@@ -99,7 +103,7 @@ static void fail(int status, const char *format, ...) {
   va_start(args, format);
   size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (size >= (int)sizeof text) text[syn__utf8_whole(text, sizeof text - 1)] = 0;
+  if (size >= (int)sizeof text) text[syn_text_whole(syn_text_of(text))] = 0;
   fprintf(stderr, TOOL_NAME ": %s\n", text);
   exit(status);
 }
@@ -158,6 +162,11 @@ extern "C" {
 __declspec(dllimport) int __stdcall QueryPerformanceCounter(long long *count);
 __declspec(dllimport) int __stdcall QueryPerformanceFrequency(long long *per_second);
 __declspec(dllimport) wchar_t *__stdcall GetCommandLineW(void);
+__declspec(dllimport) int __stdcall MultiByteToWideChar(unsigned page, unsigned long flags,
+                                                        const char *text, int bytes, wchar_t *out,
+                                                        int capacity);
+__declspec(dllimport) int __stdcall MoveFileExW(const wchar_t *from, const wchar_t *to,
+                                                unsigned long flags);
 __declspec(dllimport) int __stdcall CompareStringOrdinal(const wchar_t *a, int a_size,
                                                          const wchar_t *b, int b_size,
                                                          int ignore_case);
@@ -174,21 +183,80 @@ __declspec(dllimport) int __stdcall WideCharToMultiByte(unsigned page, unsigned 
 #endif
 
 /* Files by paths in UTF-8, as the library opens them; arguments in UTF-8. */
-MAYBE_UNUSED static FILE *open_file(const char *path, const char *mode) {
-  return syn__path_open(path, mode);
+#ifdef _WIN32
+enum { WIDE_PATH = 1024 };
+/* wide [WIDE_PATH] = the path, of which Windows wants UTF-16; 0: not UTF-8, or too long. */
+static int wide_path(wchar_t *wide, const char *path) {
+  return MultiByteToWideChar(65001, 8, path, -1, wide, WIDE_PATH) > 0;
 }
-MAYBE_UNUSED static void remove_file(const char *path) { syn__path_remove(path); }
+#endif
+MAYBE_UNUSED static FILE *open_file(const char *path, const char *mode) {
+#ifdef _WIN32
+  wchar_t wide[WIDE_PATH], wide_mode[8] = {0};
+  size_t i;
+  for (i = 0; mode[i] && i < 7; i++) wide_mode[i] = (wchar_t)mode[i];
+  errno = EINVAL;
+  return wide_path(wide, path) ? _wfopen(wide, wide_mode) : NULL;
+#else
+  return fopen(path, mode);
+#endif
+}
+MAYBE_UNUSED static void remove_file(const char *path) {
+#ifdef _WIN32
+  wchar_t wide[WIDE_PATH];
+  if (wide_path(wide, path)) _wremove(wide);
+#else
+  remove(path);
+#endif
+}
+/* Replaces the file `to`, if there is one. */
+MAYBE_UNUSED static void rename_file(const char *from, const char *to) {
+#ifdef _WIN32
+  wchar_t a[WIDE_PATH], b[WIDE_PATH];
+  if (wide_path(a, from) && wide_path(b, to)) MoveFileExW(a, b, 9);
+#else
+  rename(from, to);
+#endif
+}
 
-/* The path behind symbolic links, where the system tells; the caller frees it. */
+/* The name of a file within its path. */
+MAYBE_UNUSED static const char *file_name(const char *path) {
+  const char *name = path;
+  for (; *path; path++) {
+    if (*path == '/') name = path + 1;
+#ifdef _WIN32
+    if (*path == '\\' || *path == ':') name = path + 1;
+#endif
+  }
+  return name;
+}
+
+/* The path behind symbolic links, also to a file that is not there yet, where the system tells; the
+   caller frees it. */
 MAYBE_UNUSED static char *path_behind(const char *path) {
-  size_t room = strlen(path) + SYN__LINK_MAX;
+  enum { LINK_MOST = 4096 };
+  size_t room = strlen(path) + LINK_MOST;
   char *behind = (char *)take(room, 1);
   memcpy(behind, path, strlen(path));
-  if (!syn__path_follow(behind, room)) memcpy(behind, path, strlen(path) + 1);
+#ifdef POSIX
+  {
+    char to[LINK_MOST];
+    int links;
+    for (links = 0; links <= 40; links++) {
+      ssize_t n = readlink(behind, to, sizeof to);
+      size_t folder = n > 0 && *to == '/' ? 0 : (size_t)(file_name(behind) - behind);
+      if (n < 0) return behind;
+      if ((size_t)n >= sizeof to || folder + (size_t)n >= room) break;
+      memcpy(behind + folder, to, (size_t)n);
+      behind[folder + (size_t)n] = 0;
+    }
+    memcpy(behind, path, strlen(path) + 1);
+  }
+#endif
   return behind;
 }
 
-#ifdef SYN__POSIX
+#ifdef POSIX
 /* Whether two folders, the first `size` bytes of paths, are one. */
 static int same_folder(char *a, size_t a_size, char *b, size_t b_size) {
   struct stat x, y;
@@ -201,7 +269,7 @@ static int same_folder(char *a, size_t a_size, char *b, size_t b_size) {
    file that is not there yet by its name and its folder. Devices and pipes are no files. */
 MAYBE_UNUSED static int same_file(const char *a, const char *b) {
   char *p = path_behind(a), *q = path_behind(b);
-  size_t m = syn__path_folder(p), n = syn__path_folder(q);
+  size_t m = (size_t)(file_name(p) - p), n = (size_t)(file_name(q) - q);
   struct stat x, y;
   int here = stat(p, &x) == 0, there = stat(q, &y) == 0, same;
   if (here && there)
@@ -224,9 +292,9 @@ MAYBE_UNUSED static int is_stream(int stream, const char *path) {
 #elif defined(_WIN32)
 MAYBE_UNUSED static int is_stream(int stream, const char *path) { return stream < 0 || !path; }
 MAYBE_UNUSED static int same_file(const char *a, const char *b) {
-  wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
-  if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
-  if (!syn__wide_path(wide, b) || !_wfullpath(q, wide, SYN__WIDE_PATH)) return 0;
+  wchar_t wide[WIDE_PATH], p[WIDE_PATH], q[WIDE_PATH];
+  if (!wide_path(wide, a) || !_wfullpath(p, wide, WIDE_PATH)) return 0;
+  if (!wide_path(wide, b) || !_wfullpath(q, wide, WIDE_PATH)) return 0;
   return CompareStringOrdinal(p, -1, q, -1, 1) == 2; /* upper and lower case alike; 2: equal */
 }
 #else
@@ -262,8 +330,16 @@ static double seconds(void) {
   QueryPerformanceFrequency(&per_second);
   QueryPerformanceCounter(&count);
   return (double)count / (double)per_second;
+#elif defined(CLOCK_MONOTONIC)
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#elif defined(TIME_UTC)
+  struct timespec now = {0, 0};
+  timespec_get(&now, TIME_UTC);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 #else
-  return syn__seconds();
+  return (double)time(NULL);
 #endif
 }
 

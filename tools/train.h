@@ -20,7 +20,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, how, lost; /* how: of read_data; lost: the last checkpoint was not written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
-  syn__deadline deadline;          /* where --minutes decides the length, also after --resume */
+  syn_learn_config timed;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
   long first_step, shown_step, shown_tokens;
   float factor;               /* of the learning rate, when it was shown last */
@@ -38,18 +38,17 @@ static void on_stop(int number) {
 }
 
 /* Checks before the training that the file can be written after it, by a file beside it that is
-   removed again. A device is written directly, and opening a pipe would wait for its reader. */
+   removed again. */
 static void check_writable(const char *path) {
   syn_context c;
-  syn__writer w;
 #ifdef POSIX
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
 #endif
   syn_context_init(&c, NULL);
-  if (syn__path_special(path) || syn__writer_open(&w, &c, path)) check(&c);
-  else syn__writer_close(&w, 0);
+  syn_text_write(&c, path, NULL);
+  check(&c);
 }
 
 /* -- progress -- */
@@ -58,8 +57,8 @@ static void check_writable(const char *path) {
 static double train_left(const training *r, const syn_train_state *s, double now) {
   double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
   long done = s->step - r->first_step;
-  if (r->t->config.steps < LONG_MAX && done > 0)
-    left = (double)(r->t->config.steps - s->step) * (now - r->begin) / (double)done;
+  if (r->config.steps < LONG_MAX && done > 0)
+    left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
   if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left))
     left = by_minutes > 0.0 ? by_minutes : 0.0;
   return left;
@@ -177,7 +176,7 @@ static void train_halved(training *r, int validated) {
     fprintf(stderr, r->terminal ? "\nsyn: %s at step %ld: from the %s weights again, with half the "
             "learning rate\n" : "syn: %s at step %ld: from the %s weights again, with half the "
             "learning rate\n", rose ? "the validation loss rose" : "an update was refused",
-            s->step, r->t->n_best ? "best" : "last");
+            s->step, r->config.average && s->validations ? "best" : "last");
   r->factor = s->factor;
 }
 
@@ -193,7 +192,7 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
     train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
   if (save) train_session.saved = seconds();
-  if (r->deadline.t) syn__deadline_check(&r->deadline, seconds());
+  if (r->timed.minutes > 0.0) syn_trainer_deadline(r->t, &r->timed);
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
@@ -389,7 +388,7 @@ static void train_check_labels(const training *r, const pairs *p) {
 /* Moves every n-th row of p to v, which shares its bytes: rows 0, n, 2n, ... of a part 1/n. One row
    alone stays. */
 static void hold_back(pairs *p, pairs *v, double share) {
-  size_t i, n = syn__held_every(share), kept = 0;
+  size_t i, n = share > 1e-9 ? (size_t)(1.0 / share + 0.5) : 0, kept = 0;
   int k;
   if (!n) return;
   if (p->count == 1) {
@@ -590,7 +589,7 @@ static void text_say_shared(syn_text trained, syn_text valid, const char *const 
   free(p[1].side[0]);
 }
 
-/* lm: the parts of syn__held_text that are trained on (side 1) or held back (side 0) in one text. */
+/* lm: the parts of syn_text_hold_back that are trained on (side 1) or held back (side 0) in one text. */
 static buffer text_parts(const syn_text *part, int count, int side) {
   buffer b = {NULL, 0, 0};
   int i;
@@ -637,7 +636,7 @@ static void train_valid_text(training *r, syn_text trained, int window) {
 static void train_read_text(training *r) {
   const char *path[2] = {opt_text(r->a, "data"), NULL};
   int window = r->max_len, own = *opt_text(r->a, "valid") != 0, count;
-  syn_text part[SYN__HELD_PARTS];
+  syn_text part[SYN_HELD_PARTS];
   buffer text, held, trained;
   check_one_file(r->a, "lm");
   if (!*path[0]) fail(WRONG_USE, "train --task lm wants --data FILE");
@@ -646,7 +645,7 @@ static void train_read_text(training *r) {
          opt_int(r->a, "batch"), window);
   text = read_data(path[0], r->how);
   init_tokenizers(r, NULL);
-  count = syn__held_text(buffer_text(&text), own ? 0.0 : opt_number(r->a, "hold-back"), part);
+  count = syn_text_hold_back(buffer_text(&text), own ? 0.0 : opt_number(r->a, "hold-back"), part);
   learn_tokenizer(&r->c, r->a, part, count, r->tokenizer);
   r->data = syn_data_new(&r->c);
   r->valid = syn_data_new(&r->c);
@@ -740,29 +739,20 @@ static void train_configure(training *r) {
   if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
   k->steps = train_steps(r);
   k->warmup = opt_int(a, "warmup");
-  if (k->warmup < 0) k->warmup = syn__choose_warmup(k->steps);
+  if (k->warmup < 0) k->warmup = k->steps / 10 < 500 ? k->steps / 10 : 500;
 }
 
 /* --steps and --every, from the number of updates that fit --minutes, measured; then all that follows
    from it. */
 static void train_choose_steps(training *r) {
-  const syn_learn_config k = auto_config(r->a);
-  syn__learn l;
-  memset(&l, 0, sizeof l);
-  l.c = &r->c;
-  l.config = &k;
-  l.task = (int)r->of;
-  l.begin = r->begin;
-  l.m = r->m;
-  l.train = r->config;
-  l.data = r->data;
-  l.valid = r->valid;
-  l.choice.epochs = train_session.gap > 0.0 ? HUGE_VAL : r->choice.epochs;
-  l.choice.every = opt_given(r->a, "every") ? opt_int(r->a, "every") : 0;
-  syn__learn_steps(&l);
+  syn_choice choice = r->choice;
+  syn_learn_config k = auto_config(r->a, r->begin, &choice);
+  if (train_session.gap > 0.0) choice.epochs = HUGE_VAL;
+  choice.every = opt_given(r->a, "every") ? opt_int(r->a, "every") : 0;
+  syn_choose_steps(&r->c, &k, r->m, &r->config, r->data, r->valid);
   check_use(&r->c);
-  auto_choose(r->a, "steps", "%ld", l.choice.steps);
-  auto_choose(r->a, "every", "%ld", l.choice.every);
+  auto_choose(r->a, "steps", "%ld", choice.steps);
+  auto_choose(r->a, "every", "%ld", choice.every);
   train_configure(r);
   if (r->checkpoint) auto_save(r->a, r->given, r->checkpoint);
   auto_print(r->a);
@@ -813,37 +803,13 @@ static network train_network(training *r) {
   return n;
 }
 
-/* Refuses a checkpoint with another tokenizer: its weights belong to other tokens. */
-static void train_same_tokens(const training *r, const syn_file *f) {
-  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  int k;
-  for (k = 0; k < 2; k++) {
-    const syn_entry *e = syn_file_find(f, names[k]);
-    size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
-    char *bytes = (char *)take(size, 1);
-    int other;
-    if (r->tokenizer[k]) syn_tokenizer_save(r->tokenizer[k], bytes, size);
-    other = e && (e->bytes != size || memcmp(e->data, bytes, size) != 0);
-    free(bytes);
-    if (other)
-      fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
-           names[k]);
-  }
-}
-
-/* The file is read once: what is compared is what is restored. */
 static void train_resume(training *r) {
-  syn_file *f;
   if (!file_exists(r->checkpoint)) {
     fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
     return;
   }
-  f = syn_file_load(&r->c, r->checkpoint);
+  syn_trainer_load(r->t, r->checkpoint);
   check_file(&r->c, r->checkpoint);
-  train_same_tokens(r, f);
-  syn__trainer_resume(r->t, f);
-  check_file(&r->c, r->checkpoint);
-  syn_file_free(f);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
   if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
@@ -895,9 +861,9 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
-  if (r->deadline.shortened || (r->deadline.t && s->step < r->deadline.most && !s->stopped))
+  if (s->shortened || (r->timed.minutes > 0.0 && s->step < r->config.steps && !s->stopped))
     fprintf(stderr, "syn: the training ended at step %ld of %ld: the machine was busier than when it "
-            "was measured, and the same command gives another model\n", s->step, r->deadline.most);
+            "was measured, and the same command gives another model\n", s->step, r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
@@ -976,7 +942,8 @@ static int run_train(const arguments *a) {
   train_check(a);
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
     r.choose = !auto_load(r.a, r.checkpoint);
-  if (r.choose && train_session.gap <= 0.0) r.choice = auto_options(r.a); /* compare: one network */
+  if (r.choose && train_session.gap <= 0.0) /* compare: one network */
+    r.choice = auto_options(r.a, r.begin);
   train_check_rule(a);
   context_open(&r.c, a);
   n = train_network(&r);
@@ -989,7 +956,10 @@ static int run_train(const arguments *a) {
   train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
-  if (by_minutes) r.deadline = syn__deadline_of(r.t, r.begin, r.minutes, seconds());
+  if (by_minutes) {
+    r.timed = auto_config(a, r.begin, NULL);
+    syn_trainer_deadline(r.t, &r.timed);
+  }
   syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
   if (syn_trainer_state(r.t)->diverged)
     fail(FAILED_JOB, "%s: a smaller --lr, a longer --warmup or --clip 1 may help", r.c.message);
