@@ -84,7 +84,7 @@
      grep -n -B12 -A44 '^[a-zA-Z].*NAME(' synthesizer.h        the name of a kernel: SYN__N(NAME)
      a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
      sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed,
-     syn__layout_weights
+     syn__weights_pack
      activations: syn__act_names, whose comment says how to add one; kernels act, derivative
      a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
      shared parameters (universal, tie): syn__param_new finds a name that is there already
@@ -247,10 +247,10 @@
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
      - A decoder packs the weights when it is made: make a new one after training on.
-     - A process that only decodes should load with syn_model_load_packed: the weights are then in
-       memory once, for all decoders, where syn_model_load keeps them and each decoder packs a copy.
-     - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
-       reading the old ones.
+     - A process that only decodes should call syn_model_pack after loading: all decoders then share
+       one copy of the weights, where otherwise each packs a copy of its own.
+     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders made before
+       keep reading the old ones.
 
    GLOSSARY    term: meaning (section)
      micro-kernel: MR rows by NR panels of C in registers; panel: 16 columns of B (gemm kernels)
@@ -285,7 +285,9 @@
    refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
    name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
    that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
-   source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time. */
+   source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
+   syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a file
+   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -696,9 +698,7 @@ typedef struct syn_param {
      2: a matrix with a row for each token or class, of embeddings and of the output layer; 0: a
      vector, or a table of heads */
   int matrix;
-  int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
-  /* in the model's memory or in the file it was loaded from; null: the matrix lies in panels */
-  float *x;
+  float *x;                  /* null: a matrix in panels, see syn_model_pack */
   const char *type;          /* of its file, as in syn_model_save_as; "f32" where there is none */
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
@@ -755,7 +755,7 @@ typedef struct syn_plan {
   size_t training;     /* gradients, optimizer, kept checkpoints, the integers of one batch */
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
-  size_t packed;       /* a model of syn_model_load_packed with one such decoder */
+  size_t packed;       /* a model of syn_model_pack with one such decoder */
   size_t keep;         /* a run with `keep` and the limits of one training step */
 } syn_plan;
 
@@ -1174,6 +1174,14 @@ SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
    need weights refuses it. */
 SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config);
 SYN_API void syn_model_free(syn_model *m);
+/* For a process that only decodes or runs forward passes: the matrices of products become panels, in
+   place, that all decoders and runs of the model read. So the weights are in memory once, where
+   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the model
+   has no trainer. From then on syn_param.x of these matrices is null (not of layers with kinds of
+   the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving, beginning
+   another model from this one, reading such a matrix by its name. Outputs are the same, bit for
+   bit; decoders of type i8 make their own panels from these. */
+SYN_API syn_status syn_model_pack(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
    class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
@@ -1211,8 +1219,8 @@ SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
    context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
-   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights, but for a model of
-   syn_model_load_packed, whose decoders share its panels. */
+   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights, which a decoder of floats
+   does not need where the model is packed (syn_model_pack). */
 SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
                                      const syn_decode_config *config);
 SYN_API void syn_decoder_free(syn_decoder *d);
@@ -1291,20 +1299,12 @@ SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, siz
    network in the metadata wants; the message names it. So is a weight that is not finite, unless
    syn_options.not_finite says otherwise: the message names tensor and byte. */
 SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
-/* The same from a source, whose bytes the model keeps in memory of its own. */
+/* The same from a source. Weights of floats are read to where they stay, so that they are in memory
+   once. Of the tensors of syn_model_file only the others have data, and those of an optimizer have
+   none. */
 SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source);
 #ifndef SYN_NO_STDIO
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
-/* The same for a process that decodes, or runs forward passes: the matrices of products become the
-   panels that all decoders and runs of the model read, while the file is read. So neither file nor
-   weights are in memory twice. The panels belong to the model, live as long as it does and are
-   never written again. syn_param.x of those matrices is null (syn_param.panels, but not of layers
-   with kinds of the caller), and so are the data of all tensors of syn_model_file. Reading weights
-   by name, saving, gradients of a run: SYN_E_VALUE. syn_trainer_new and syn_model_init_from copy
-   the weights out of the panels first; then the model is one as syn_model_load makes it, saving
-   included, and decoders and runs made before keep reading the old weights in the panels, which
-   stay until syn_model_free. A file whose weights are integers is loaded as by syn_model_load. */
-SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
 #endif
 
 /* TRAIN: gradients, tapes of your own, training; what writes models, learns tokenizers, checks
@@ -1488,7 +1488,7 @@ SYN_API void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_
 SYN_API size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
-   model loaded from a file gets a copy of its weights first. One model, one trainer at a time.
+   model of syn_model_view gets a copy of its weights first. One model, one trainer at a time.
    What would make saving or loading fail later is an error here: tokenizers of another size than
    the vocabularies; and of the next step, where the model gets such a tokenizer later. */
 SYN_API syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
@@ -6780,8 +6780,8 @@ typedef struct syn__recurrence {
 #define SYN__KIND_OF_CHAINS(name, args, flags, build) \
   {name, args, flags, build, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* In syn_param.panels while the network is built: a matrix W that is not read as x W^T. */
-enum { SYN__BY_ROW = -1 };
+/* syn__graph.panels while the network is built: a matrix W that is not read as x W^T. */
+enum { SYN__BY_ROW = 2 };
 
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
@@ -6790,8 +6790,9 @@ typedef struct syn__graph {
   syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
   syn_param *params;   /* [n_params] */
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
+  char *panels;        /* [n_params] 1: a matrix that decoding reads in panels alone */
   int *by_name;        /* [n_params] their numbers in the order of their names; null: no names */
-  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits,
+  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits, cap_panels,
       cap_by_name;
   int n_encoder; /* nodes before the decoder's first */
   size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
@@ -6864,6 +6865,7 @@ struct syn_tape {
   void (*finished)(void *user, int node);
   void *finished_user;
   const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
+  const float *const *panels; /* those of a packed model, of floats; or null */
   const syn__int8_kernels *int8; /* not null: these panels are int8, see syn__int8_product */
   char *int8_rows;               /* rows of x of each thread, int8_bytes of them */
   size_t int8_bytes;
@@ -7064,6 +7066,7 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   if (p) return old;
   if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
       syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits) ||
+      syn__grow(b->c, &g->panels, &g->cap_panels, g->n_params + 1, sizeof *g->panels) ||
       syn__grow(b->c, &g->by_name, &g->cap_by_name, g->n_params + 1, sizeof *g->by_name))
     return -1;
   p = &g->params[g->n_params];
@@ -7077,6 +7080,7 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   p->matrix = rank == 2; /* kinds with other matrices correct it */
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
+  g->panels[g->n_params] = 0;
   memmove(g->by_name + place + 1, g->by_name + place, (g->n_params - place) * sizeof *g->by_name);
   g->by_name[place] = (int)g->n_params;
   return (int)g->n_params++;
@@ -7220,6 +7224,7 @@ static syn_status syn__graph_fit(syn_context *c, syn__graph *g) {
       syn__fit(c, &g->values, &g->cap_values, g->n_values, sizeof *g->values) ||
       syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params) ||
       syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits) ||
+      syn__fit(c, &g->panels, &g->cap_panels, g->n_params, sizeof *g->panels) ||
       syn__fit(c, &g->by_name, &g->cap_by_name, g->n_params, sizeof *g->by_name))
     return SYN_E_MEMORY;
   return SYN_OK;
@@ -7230,6 +7235,7 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
   syn__free(c, g->values);
   syn__free(c, g->params);
   syn__free(c, g->inits);
+  syn__free(c, g->panels);
   syn__free(c, g->by_name);
   syn__arena_free(&g->arena);
   syn__arena_free(&g->names);
@@ -9796,7 +9802,7 @@ static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t be
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
     size_t row = (size_t)at[r];
-    const float *panel = w ? NULL : t->packed[n->param[0]] + syn__panel_row(row, d);
+    const float *panel = w ? NULL : t->panels[n->param[0]] + syn__panel_row(row, d);
     float *y = syn_out(t, n)->x + r * d;
     if (x) t->k->add(y, x + r * d, w + row * d, d);
     else if (w) memcpy(y, w + row * d, d * sizeof *y);
@@ -13484,7 +13490,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   init = syn_initial_glorot(shape[1], shape[0]);
   syn_build_param(b, n, "e", init, 2, shape);
   if (syn_build_param(b, n, "f", init, 2, shape)) return SYN_E_SHAPE;
-  for (i = 1; i <= 2; i++) b->g->params[n->param[n->n_param - i]].panels = SYN__BY_ROW;
+  for (i = 1; i <= 2; i++) b->g->panels[n->param[n->n_param - i]] = SYN__BY_ROW;
   c = (size_t)a->c;
   k = (size_t)a->k;
   part.row = (size_t)a->heads * k;
@@ -14218,10 +14224,12 @@ struct syn_model {
   syn__graph g;
   int tie;                     /* SYN__TIE_...; -1: not given, until the head is built */
   int final, head;             /* the value that `out` reads; the node `out` */
-  float *weights;              /* the block of all weights; null: they lie in the file, in panels */
-  int packed;                  /* 1: decoders share `panels`, unless there is a block of weights */
-  float **panels;              /* by number of the parameter; null: this one is not in panels */
+  float *weights;              /* the block of all weights; null: they lie in the bytes of a view */
+  const float **panels;        /* by number of the parameter; null: this one is not in panels */
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
+  size_t packed_floats;        /* of all weights in panels, at least `floats`; those of the block */
+  int packed;                  /* 1: the matrices of products lie in `panels` alone */
+  int trainers;                /* that there are of it */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
   int busy;                    /* calls under way that change it */
@@ -14657,6 +14665,14 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   return hash;
 }
 
+/* Floats of a parameter in a packed model: a matrix in panels has a multiple of 16 rows. */
+static size_t syn__param_packed(const syn_model *m, size_t i) {
+  const syn_param *p = &m->g.params[i];
+  size_t rows = (size_t)p->shape[0];
+  return m->g.panels[i] ? syn__mul_size(syn__round16(rows), p->size / rows)
+                              : syn__round16(p->size);
+}
+
 /* Assigns each tensor its offset in the block of all weights: a multiple of 16 floats, so that no
    cache line holds two tensors. Trained ones come first: optimizer, gradient and averages are
    arrays over that part. The padding is zero and stays zero, as its gradient is. */
@@ -14668,6 +14684,7 @@ static void syn__weights_place(syn_model *m) {
       if (m->g.params[i].trained == trained) {
         m->g.params[i].offset = at;
         at = syn__add_size(at, syn__round16(m->g.params[i].size));
+        m->packed_floats = syn__add_size(m->packed_floats, syn__param_packed(m, i));
       }
     if (trained) m->trained = at;
   }
@@ -14740,9 +14757,6 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   return SYN_OK;
 }
 
-/* 1: matrices lie in panels alone, which runs and decoders share. */
-static int syn__in_panels(const syn_model *m) { return m->packed && !m->weights; }
-
 /* 0, with an error: the model has no weights. */
 static int syn__weights_there(syn_context *c, const syn_model *m) {
   return m->panels || m->g.params[0].x ||
@@ -14752,16 +14766,8 @@ static int syn__weights_there(syn_context *c, const syn_model *m) {
 /* 1: the weights can be read by row. */
 static int syn__weights_by_row(syn_context *c, const syn_model *m) {
   return syn__weights_there(c, m) &&
-         (!syn__in_panels(m) ||
-         !syn__fail(c, SYN_E_VALUE, "the model was loaded for decoding alone, its weights lie in "
-                    "panels: load it with syn_model_load"));
-}
-
-/* Copies a matrix x [n,k] out of its panels. */
-static void syn__unpack(float *x, const float *panels, const syn_param *p) {
-  size_t n = (size_t)p->shape[0], k = p->size / n, row, i;
-  for (row = 0; row < n; row++, x += k)
-    for (i = 0; i < k; i++) x[i] = panels[syn__panel_row(row, k) + 16 * i];
+         (!m->packed || !syn__fail(c, SYN_E_VALUE, "the model was packed for decoding alone "
+                                   "(syn_model_pack): load it again"));
 }
 
 static syn_status syn__weights_memory(const syn_model *m) {
@@ -14771,19 +14777,18 @@ static syn_status syn__weights_memory(const syn_model *m) {
   return SYN_E_MEMORY;
 }
 
-/* Allocates the block of all weights if there is none: zeros, or copies of the weights that lie in
-   a file or in panels. Called before weights are changed: those in a file may be read-only
-   (syn_model_view). Runs that exist already go on reading the file or the panels. */
+/* Allocates the block of all weights if there is none: zeros, or copies of the weights of a view.
+   Called before weights are changed, since a view is read-only. Runs that exist already go on
+   reading the view. */
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
-  m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
+  m->weights = (float *)syn__alloc(m->c, m->packed_floats, sizeof(float));
   if (!m->weights) return syn__weights_memory(m);
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *p = &m->g.params[i];
     float *x = m->weights + p->offset;
     if (p->x) memcpy(x, p->x, p->size * sizeof *x);
-    else if (m->panels) syn__unpack(x, m->panels[i], p);
     p->x = x;
   }
   return SYN_OK;
@@ -14818,14 +14823,66 @@ static void syn__panels_mark(syn_model *m) {
   size_t i;
   int k;
   for (i = 0; i < g->n_params; i++)
-    g->params[i].panels = g->params[i].matrix && g->params[i].panels != SYN__BY_ROW;
+    g->panels[i] = g->params[i].matrix && g->panels[i] != SYN__BY_ROW;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     int foreign = syn__kind_foreign(m->c, n->kind);
     if (foreign) g->pack = SIZE_MAX;
-    for (k = 0; k < n->n_param && (foreign || !n->n_in); k++) g->params[n->param[k]].panels = 0;
+    for (k = 0; k < n->n_param && (foreign || !n->n_in); k++) g->panels[n->param[k]] = 0;
   }
-  g->params[g->nodes[m->head]->param[0]].panels = 1;
+  g->panels[g->nodes[m->head]->param[0]] = 1;
+}
+
+/* A matrix x [n,k], at the place of its panels, becomes these panels. 16 rows and their panel have
+   the same place; `rows` [16,k] is memory for them. */
+static void syn__pack_in_place(const syn_context *c, float *x, const syn_param *p, float *rows) {
+  int n = p->shape[0], k = (int)(p->size / (size_t)n), row;
+  for (row = 0; row < n; row += 16, x += 16 * (size_t)k) {
+    syn_matrix w = syn_transposed(syn_matrix_of(rows, syn__min(16, n - row), k, 0));
+    memcpy(rows, x, (size_t)w.cols * (size_t)k * sizeof *x);
+    c->kernels->pack_b(&w, x);
+  }
+}
+
+/* Tensors move up in the block, since the last panel of a matrix may be larger than its rows: the
+   last tensor first, whose new place no other one needs any more. */
+static void syn__weights_pack(syn_model *m, float *rows) {
+  size_t at = m->packed_floats, i;
+  int trained;
+  for (trained = 0; trained <= 1; trained++)
+    for (i = m->g.n_params; i-- > 0;) {
+      syn_param *p = &m->g.params[i];
+      if (p->trained != trained) continue;
+      at -= syn__param_packed(m, i);
+      p->x = (float *)memmove(m->weights + at, p->x, p->size * sizeof *p->x);
+      if (!m->g.panels[i]) continue;
+      syn__pack_in_place(m->c, p->x, p, rows);
+      m->panels[i] = p->x;
+      p->x = NULL;
+    }
+}
+
+syn_status syn_model_pack(syn_model *m) {
+  size_t i, k, most = 1;
+  float *rows;
+  if (!m || m->packed) return m ? SYN_OK : SYN_E_VALUE;
+  if (m->trainers || m->busy)
+    return syn__fail(m->c, SYN_E_VALUE, "syn_model_pack: the model has a trainer, which reads the "
+                     "weights by row: free it first");
+  if (!syn__weights_there(m->c, m)) return SYN_E_VALUE;
+  if (syn__weights_own(m)) return SYN_E_MEMORY;
+  for (i = 0; i < m->g.n_params; i++) {
+    k = m->g.params[i].size / (size_t)m->g.params[i].shape[0];
+    if (m->g.panels[i] && k > most) most = k;
+  }
+  rows = (float *)syn__alloc(m->c, 16 * most, sizeof *rows);
+  m->panels = rows ? (const float **)syn__alloc(m->c, m->g.n_params, sizeof *m->panels) : NULL;
+  if (m->panels) {
+    syn__weights_pack(m, rows);
+    m->packed = 1;
+  }
+  syn__free(m->c, rows);
+  return m->packed ? SYN_OK : SYN_E_MEMORY;
 }
 
 /* A model without memory for its weights. After an error in the configuration it holds the nodes
@@ -14844,8 +14901,8 @@ static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int
 syn_model *syn_model_outline(syn_context *c, const syn_config *config) {
   syn_model *m = syn__model_graph(c, config, 0);
   if (m && c->status == SYN_OK) {
-    syn__weights_place(m);
     syn__panels_mark(m);
+    syn__weights_place(m);
     return m;
   }
   syn_model_free(m);
@@ -15153,7 +15210,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   if (r) {
     *r = measured;
     r->bytes = head + bytes;
-    if (syn__in_panels(m)) r->tape.packed = (const float *const *)m->panels;
+    r->tape.packed = r->tape.panels = m->panels;
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
     r->items = NULL;
@@ -15841,9 +15898,6 @@ static syn_status syn__decode_type(syn_decoder *d) {
   int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
   size_t i;
   if (which < 0) return SYN_E_VALUE;
-  if (which && syn__in_panels(d->m))
-    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 of a model of syn_model_load_packed, "
-                     "which holds panels of floats; syn_model_load wanted");
   for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
     d->int8 = syn__int8_table(d->c->kernels, k);
   if (which && !d->int8)
@@ -15940,29 +15994,33 @@ static void syn__cache_sizes(syn_decoder *d) {
   d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
 }
 
-/* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
-static float *syn__layout_panels(const syn_param *p, syn__layout *k) {
-  size_t rows = (size_t)p->shape[0];
-  return syn__layout_floats(k, syn__round16(rows), p->size / rows);
-}
-
 /* -- int8 weights, see syn__int8_product -- */
 
 typedef struct syn__int8_job {
   const syn_param *w;
+  const float *from; /* its panels of floats; null: it is read by row */
   signed char *panels;
 } syn__int8_job;
 
+/* Row `row` [k] of the matrix; `copy` [k] is memory for it. */
+static const float *syn__int8_from(const syn__int8_job *j, size_t row, size_t k, float *copy) {
+  const float *x = j->from + (j->from ? syn__panel_row(row, k) : 0);
+  size_t i;
+  if (!j->from) return j->w->x + row * k;
+  for (i = 0; i < k; i++) copy[i] = x[16 * i];
+  return copy;
+}
 /* The panels begin .. end-1 of a matrix. Rows that it does not have are 0. */
 static void syn__task_int8(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__int8_job *j = (const syn__int8_job *)job;
   size_t rows = (size_t)j->w->shape[0], k = j->w->size / rows, bytes = syn__int8_panel_bytes(k);
   size_t width = (k + 3) / 4 * 4, row, i;
   signed char *q = (signed char *)t->int8_rows + (size_t)thread * t->int8_bytes;
+  float *copy = (float *)(void *)(q + syn__round16(k)); /* there is room for SYN__INT8_ROWS rows */
   for (row = 16 * begin; row < 16 * end; row++) {
     signed char *panel = j->panels + row / 16 * bytes, *at = panel + SYN__INT8_HEAD + row % 16 * 4;
-    size_t n = row < rows ? k : 0;
-    float scale = t->int8->quantize(q, j->w->x + (n ? row * k : 0), n, syn__round16(k), 0);
+    const float *x = syn__int8_from(j, row < rows ? row : 0, k, copy);
+    float scale = t->int8->quantize(q, x, row < rows ? k : 0, syn__round16(k), 0);
     int32_t sum = 0;
     for (i = 0; i < k; i++) sum += q[i];
     for (i = 0; i < width; i += 4, at += 64) memcpy(at, q + i, 4);
@@ -15971,14 +16029,23 @@ static void syn__task_int8(syn_tape *t, const void *job, int thread, size_t begi
     memcpy(panel + 64 + row % 16 * 4, &sum, 4);
   }
 }
-/* A matrix as int8 panels, in an array of floats as other panels are. */
-static float *syn__layout_int8(syn_decoder *d, syn__layout *k, const syn_param *w) {
+/* Parameter i as int8 panels, in an array of floats as other panels are. */
+static float *syn__layout_int8(syn_decoder *d, syn__layout *k, size_t i) {
+  const syn_param *w = &d->m->g.params[i];
   size_t rows = (size_t)w->shape[0], panels = (rows + 15) / 16;
-  syn__int8_job j = {w, NULL};
   void *at = syn__layout_add(k, panels, syn__int8_panel_bytes(w->size / rows));
-  j.panels = (signed char *)at;
+  syn__int8_job j = {w, d->m->packed && at ? d->m->panels[i] : NULL, (signed char *)at};
   if (at) syn_parallel(&d->run->tape, syn__task_int8, &j, panels, 1);
   return (float *)at;
+}
+/* The same as panels of floats: a step reads them from the beginning to the end. */
+static float *syn__layout_panels(syn_decoder *d, syn__layout *k, size_t i) {
+  const syn_param *p = &d->m->g.params[i];
+  float *at = syn__layout_floats(k, syn__param_packed(d->m, i), 1);
+  syn_matrix w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
+  w = syn_transposed(w);
+  if (at) d->c->kernels->pack_b(&w, at);
+  return at;
 }
 /* The memory of the threads for quantized rows, as long as the longest row of a matrix. */
 static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
@@ -15997,41 +16064,21 @@ static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
   d->run->tape.int8 = d->int8;
 }
 
-/* Packs the matrices of products, once, unless the model has them in panels already. */
+/* Packs the matrices of products, unless the model has the panels. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   const float **packed;
   int int8 = SYN__INT8 && d->int8;
   size_t i;
-  if (syn__in_panels(d->m)) return;
+  if (d->m->packed && !int8) return;
   if (int8) syn__layout_int8_rows(d, k);
   packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
   for (i = 0; i < g->n_params && (int8 || !d->c->kernels->direct); i++) {
-    const syn_param *p = &g->params[i];
     float *at = NULL;
-    syn_matrix w;
-    if (p->panels) at = int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
-    if (!k->base || !at) continue;
-    packed[i] = at;
-    if (int8) continue;
-    w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
-    w = syn_transposed(w);
-    d->c->kernels->pack_b(&w, at);
+    if (g->panels[i]) at = int8 ? syn__layout_int8(d, k, i) : syn__layout_panels(d, k, i);
+    if (at) packed[i] = at;
   }
   if (k->base) d->run->tape.packed = packed;
-}
-
-/* All weights of a model that only decodes: matrices in panels, the others as they are. */
-static void syn__layout_weights(syn_model *m, syn__layout *k) {
-  size_t i;
-  m->panels = (float **)syn__layout_add(k, m->g.n_params, sizeof *m->panels);
-  for (i = 0; i < m->g.n_params; i++) {
-    syn_param *p = &m->g.params[i];
-    float *at = p->panels ? syn__layout_panels(p, k) : syn__layout_floats(k, 1, p->size);
-    if (!k->base) continue;
-    if (p->panels) m->panels[i] = at;
-    else p->x = at;
-  }
 }
 
 /* One row w [d] of out.w, whose numbers lie `apart` floats apart: q, in a panel, counts steps of
@@ -18281,7 +18328,7 @@ static const void *syn__index_find(const syn__index *x, const char *name) {
 }
 
 /* [begin, end], counted from the first byte of the data, becomes a pointer and a size. Addresses
-   are computed as integers, since only the header may be in memory (syn_model_load_packed). */
+   are computed as integers, since only the header may be in memory (syn__model_read). */
 static void syn__header_offsets(syn__json *j, syn_entry *e) {
   size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
   if (n != 2) {
@@ -18691,7 +18738,8 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
                  quantized rows of small models
      i4          NAME U8 [rows,ceil(k/2)], NAME.group U8 [rows,ceil(k/32)], NAME.scale F32 [rows]:
                  w = (q group) scale, q within +-7 in 4 bits, two's complement, of an even column
-                 the low ones. A group is 32 columns.
+                 the low ones. A group is 32 columns. Four rows have the same scale, so that these
+                 are the weights of a small model of i4.
 
    Loaded, all of them are floats. */
 
@@ -18772,66 +18820,27 @@ static uint16_t syn__to_f16(uint32_t bits) {
   rest = x - (float)n;
   return (uint16_t)(sign | (n + (rest > 0.5f || (rest == 0.5f && n % 2 == 1))));
 }
-/* A row of halves; 0: a number is too large. */
-static int syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
+static void syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
   size_t i;
   uint32_t bits;
   for (i = 0; i < k; i++) {
     memcpy(&bits, &x[i], 4);
-    if ((bits & 0x7FFFFFFFu) >= (type == SYN__TYPE_F16 ? 0x477FF000u : 0x7F7F8000u)) return 0;
     out[i] = type == SYN__TYPE_F16 ? syn__to_f16(bits)
                                    : (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
   }
-  return 1;
 }
-
-/* max |x|; infinite where a number is not finite */
+/* max |x| */
 static float syn__largest(const float *x, size_t n) {
   float most = 0.0f;
   size_t i;
-  for (i = 0; i < n; i++) {
-    if (!(fabsf(x[i]) < INFINITY)) return INFINITY;
-    if (fabsf(x[i]) > most) most = fabsf(x[i]);
-  }
+  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
   return most;
 }
-/* A group of n weights in steps of `step`; returns the sum of the squared errors. */
-static float syn__group_q(const float *x, size_t n, float step, int *q) {
-  float sum = 0.0f;
-  size_t i;
-  for (i = 0; i < n; i++) {
-    float z = step > 0.0f ? x[i] / step : 0.0f, e;
-    q[i] = (int)(z < -7.0f ? -7.0f : z > 7.0f ? 7.0f : z < 0.0f ? z - 0.5f : z + 0.5f);
-    e = x[i] - (float)q[i] * step;
-    sum += e * e;
-  }
-  return sum;
+/* x rounded to a whole number of at most `most`, of either sign. */
+static int syn__round_to(float x, int most) {
+  int q = (int)(x < 0.0f ? x - 0.5f : x + 0.5f);
+  return q > most ? most : q < -most ? -most : q;
 }
-/* A row in 4 bits; returns its scale. The largest group has group scale 255. Of eight group scales,
-   from the one that keeps the largest weight down to two thirds of it, the one with the least error
-   is taken. */
-static float syn__row_i4(const float *x, size_t k, unsigned char *q, unsigned char *group) {
-  float most = syn__largest(x, k), scale = most / (7.0f * 255.0f);
-  size_t g, i, n;
-  for (g = 0; g < k; g += n) {
-    int part[SYN__I4_GROUP], at, from, best = 0;
-    float least = INFINITY, error;
-    n = k - g < SYN__I4_GROUP ? k - g : SYN__I4_GROUP;
-    from = scale > 0.0f ? (int)ceilf(syn__largest(x + g, n) / (7.0f * scale) - 1e-3f) : 0;
-    from = syn__min(from, 255);
-    for (i = 0; i < 8; i++) {
-      at = from - from * (int)i / 24;
-      error = syn__group_q(x + g, n, (float)at * scale, part);
-      if (error < least) least = error, best = at;
-    }
-    syn__group_q(x + g, n, (float)best * scale, part);
-    group[g / SYN__I4_GROUP] = (unsigned char)best;
-    for (i = 0; i < n; i++)
-      q[(g + i) / 2] = (unsigned char)(q[(g + i) / 2] | (part[i] & 15) << (i % 2 ? 4 : 0));
-  }
-  return scale;
-}
-
 /* A row in 8 bits, q_i = round(x_i / scale), a tie to the even integer: 1.5 * 2^23 + y is rounded
    to an integer. Returns the scale, `largest` / 127; a row without a larger number than 1e-16 is
    0. */
@@ -18844,19 +18853,77 @@ static float syn__row_i8(const float *x, size_t k, float largest, int8_t *q) {
   }
   return largest > 1e-16f ? largest * 0.00787401572f : 0.0f; /* 1 / 127 */
 }
+/* The scale of i4 of x [n], four rows or fewer; as those below also for small models. */
+static float syn__i4_scale(const float *x, size_t n) {
+  float most = syn__largest(x, n);
+  return most < 1e-16f ? 0.0f : most / (7.0f * 255.0f);
+}
+/* The sum of squared errors of x [n] in steps of `step` from -7 to 7; it ends above `limit`. */
+static float syn__i4_error(const float *x, int n, float step, float limit) {
+  float sum = 0.0f, factor = 1.0f / step;
+  int i;
+  for (i = 0; i < n && sum < limit; i++) {
+    float error = x[i] - step * (float)syn__round_to(x[i] * factor, 7);
+    sum += error * error;
+  }
+  return sum;
+}
+/* The scale of a group x [n], from 0 to 255 times `scale`, with the smallest error. Below that of
+   its largest weight it cuts this weight, and the others have smaller steps. */
+static int syn__i4_search(const float *x, int n, float scale) {
+  float largest = syn__largest(x, (size_t)n), least = INFINITY;
+  int most = scale > 0.0f ? syn__round_to(largest / (7.0f * scale), 255) : 0;
+  int best = most, at;
+  for (at = most; at > most / 2; at--) {
+    float error = syn__i4_error(x, n, scale * (float)at, least);
+    if (error < least) {
+      least = error;
+      best = at;
+    }
+  }
+  return best;
+}
+/* q [32] = a group x [n], with 0 behind it; returns its scale. */
+static int syn__i4_group(const float *x, int n, float scale, int *q) {
+  int of_group = syn__i4_search(x, n, scale), i;
+  float factor = of_group ? 1.0f / (scale * (float)of_group) : 0.0f;
+  for (i = 0; i < SYN__I4_GROUP; i++) q[i] = i < n ? syn__round_to(x[i] * factor, 7) : 0;
+  return of_group;
+}
+/* A row in 4 bits. */
+static void syn__row_i4(const float *x, size_t k, float scale, unsigned char *q,
+                        unsigned char *group) {
+  int part[SYN__I4_GROUP];
+  size_t g, i, n;
+  for (g = 0; g < k; g += n) {
+    n = k - g < SYN__I4_GROUP ? k - g : SYN__I4_GROUP;
+    group[g / SYN__I4_GROUP] = (unsigned char)syn__i4_group(x + g, (int)n, scale, part);
+    for (i = 0; i < n; i += 2)
+      q[(g + i) / 2] = (unsigned char)((part[i] & 15) | (part[i + 1] & 15) << 4);
+  }
+}
 
-/* One row of a parameter; 0: a number is not finite, or too large for the type. */
-static int syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
-  float scale, most = syn__largest(x, s->k);
-  if (!(most < 1e30f)) return 0;
-  if (s->type < SYN__TYPE_I8)
-    return syn__row_halves(x, s->k, s->type, (uint16_t *)data[0] + row * s->k);
-  if (s->type == SYN__TYPE_I8)
-    scale = syn__row_i8(x, s->k, most, (int8_t *)data[0] + row * s->k);
-  else
-    scale = syn__row_i4(x, s->k, (unsigned char *)data[0] + row * s->entry[0].shape[1],
-                        (unsigned char *)data[2] + row * s->entry[2].shape[1]);
-  ((float *)data[1])[row] = scale;
+/* Row `row` of x [rows,k]. */
+static void syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
+  size_t first = row / 4 * 4, rows = s->rows - first < 4 ? s->rows - first : 4;
+  float *scale = (float *)data[1] + row;
+  if (s->type == SYN__TYPE_I4) {
+    *scale = syn__i4_scale(x + first * s->k, rows * s->k);
+    syn__row_i4(x + row * s->k, s->k, *scale,
+                (unsigned char *)data[0] + row * s->entry[0].shape[1],
+                (unsigned char *)data[2] + row * s->entry[2].shape[1]);
+  } else if (s->type == SYN__TYPE_I8) {
+    float largest = syn__largest(x + row * s->k, s->k);
+    *scale = syn__row_i8(x + row * s->k, s->k, largest, (int8_t *)data[0] + row * s->k);
+  } else {
+    syn__row_halves(x + row * s->k, s->k, s->type, (uint16_t *)data[0] + row * s->k);
+  }
+}
+/* 1: the size of every number of x [n] is below the limit; none is NaN. */
+static int syn__all_below(const float *x, size_t n, float limit) {
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (!(fabsf(x[i]) < limit)) return 0;
   return 1;
 }
 /* The tensors of w in that type, in the arena. */
@@ -18873,9 +18940,10 @@ static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, 
     if (!data[i] || !s->entry[i].name) return SYN_E_MEMORY;
   }
   for (row = 0; row < s->rows; row++)
-    if (!syn__stored_row(s, row, w->x + row * s->k, data))
+    if (!syn__all_below(w->x + row * s->k, s->k, type == SYN__TYPE_F16 ? 65520.0f : 1e30f))
       return syn__fail(a->c, SYN_E_VALUE, "type %s: row %lu of %s has a number that is too large",
                        syn__type_names[type], (unsigned long)row, w->name);
+  for (row = 0; row < s->rows; row++) syn__stored_row(s, row, w->x, data);
   return SYN_OK;
 }
 #endif
@@ -18912,10 +18980,8 @@ static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
 enum { SYN__WEIGHTS, SYN__MOMENTS, SYN__SQUARES };
 
 /* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and squares below 0. The data of e are the numbers of a tensor from `first` on, which
-   begin at byte `at` of the file. */
-static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
-                                      int what) {
+   result, and squares below 0. The data of e begin at byte `at` of the file. */
+static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t at, int what) {
   static const char *const behind[] = {" (syn_options.not_finite accepts it)", "", " or below 0"};
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
   char shown[SYN__SHORT];
@@ -18925,7 +18991,7 @@ static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t
       return syn__fail(c, SYN_E_FORMAT,
                        "model file: tensor %s: number %lu, at byte %lu of the file, is not "
                        "finite%s",
-                       syn__shorten(shown, e->name), (unsigned long)(first + i),
+                       syn__shorten(shown, e->name), (unsigned long)i,
                        (unsigned long)(at + i * width), behind[what]);
   }
   return SYN_OK;
@@ -18933,7 +18999,7 @@ static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t
 static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
                                     int what) {
   size_t at = (size_t)((const unsigned char *)e->data - f->start);
-  return syn__numbers_finite(c, e, 0, at, what);
+  return syn__numbers_finite(c, e, at, what);
 }
 
 /* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
@@ -19073,8 +19139,9 @@ SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const s
   char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
   for (i = 0; i < m->g.n_params && ok; i++) {
-    const syn_param *w = &m->g.params[i];
+    syn_param *w = &m->g.params[i];
     ok = !syn__weight_find(c, f, w, &s);
+    w->type = syn__type_names[s.type];
     for (k = 0; ok && k < s.count; k++)
       owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
   }
@@ -19091,15 +19158,15 @@ SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const s
   return NULL;
 }
 
-/* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
-static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn_param *w) {
+/* Fills a weight, whose tensors lie in memory, with floats. */
+static syn_status syn__weight_copy(syn_context *c, const syn_file *f, const syn_param *w) {
   syn__stored s;
   size_t row, i;
-  syn__weight_find(c, f, w, &s);
-  for (row = 0; row < s.rows && s.type >= SYN__TYPE_I8; row++)
+  if (syn__weight_find(c, f, w, &s)) return SYN_E_FORMAT;
+  if (s.type < SYN__TYPE_I8) return syn_entry_floats(c, &s.entry[0], w->x, w->size);
+  for (row = 0; row < s.rows; row++)
     for (i = 0; i < s.k; i++) w->x[row * s.k + i] = syn__stored_value(&s, row, i);
-  if (s.type < SYN__TYPE_I8) syn_entry_floats(c, &s.entry[0], w->x, w->size);
-  return syn__type_names[s.type];
+  return SYN_OK;
 }
 
 /* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
@@ -19119,7 +19186,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
     union { const void *from; void *to; } data; /* read only: training copies first */
     data.from = syn_file_find(f, w->name)->data;
     if (in_place) w->x = (float *)data.to;
-    else w->type = syn__weight_copy(c, f, w);
+    else if (syn__weight_copy(c, f, w)) return c->status;
   }
   return SYN_OK;
 }
@@ -19140,19 +19207,22 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
 #endif
 }
 
-/* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
+/* A model without weights. It takes the file and frees it at its end. f may be null: then its error
+   is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m = f && !syn__config_read(c, f, &config) ? syn_model_outline(c, &config) : NULL;
   if (m) m->file = f; /* from here on the model frees it */
   else syn_file_free(f);
-  if (m && !syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
-  syn_model_free(m);
-  return NULL;
+  return m;
 }
 
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
   syn_model *m = syn__model_of(c, syn_file_view(c, bytes, size));
+  if (m && (syn__weights_read(c, m->file, m) || syn__tokenizers_read(c, m->file, m))) {
+    syn_model_free(m);
+    return NULL;
+  }
 #if defined(SYN_NO_TRAIN) && defined(SYN_NO_MESSAGES)
   if (m) {
     syn_file_free(m->file); /* the weights lie in `bytes`, or were copied */
@@ -19162,154 +19232,108 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
 #endif
   return m;
 }
-syn_model *syn_model_load_from(syn_context *c, const syn_source *source) {
-  return syn__model_of(c, syn_file_load_from(c, source));
-}
-#ifndef SYN_NO_STDIO
-syn_model *syn_model_load(syn_context *c, const char *path) {
-  return syn__model_of(c, syn_file_load(c, path));
-}
 
-/* -- loading into panels -- */
+/* -- loading: no weight of floats is in memory twice -- */
 
-/* Reads the tensors of a model file in the order of their data. */
-typedef struct syn__tensor_reader {
-  syn__stream_in s;
-  syn_model *m;
-  const int *owner;     /* of each tensor, as syn__weights_check says */
-  unsigned char *bytes; /* of some numbers as they are in the file */
-  void *tokenizer[2];   /* the bytes of each; null: not in the file */
-} syn__tensor_reader;
-
-/* Numbers that are read together: a row of a matrix in panels, some of any other tensor. */
-static size_t syn__read_together(const syn_param *p) {
-  return p->panels ? p->size / (size_t)p->shape[0] : 16384;
-}
-
-/* The next n numbers of e, from number `first` on, become to[0], to[stride] ... */
-static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, size_t first,
-                                    size_t n, float *to, size_t stride) {
-  size_t at = r->s.at, i;
+/* The next tensor of the file becomes the floats of w. Those of 16 bits are widened in place. */
+static syn_status syn__weight_stream(syn__stream_in *s, const syn_entry *e, const syn_param *w) {
+  size_t at = s->at;
   syn_entry part = *e;
-  part.data = r->bytes;
-  part.bytes = n * syn__float_width(e->dtype);
-  if (syn__floats_check(r->s.c, &part, n)) return SYN_E_FORMAT;
-  if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
-  if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
-  if (syn__numbers_finite(r->s.c, &part, first, at, SYN__WEIGHTS)) return SYN_E_FORMAT;
-  for (i = 0; i < n; i++) {
-    uint32_t bits = syn__entry_float_bits(&part, i);
-    memcpy(to + i * stride, &bits, 4);
+  part.data = w->x;
+  if (syn__stream_read(s, w->x, e->bytes)) return SYN_E_FILE;
+  if (syn__big_endian()) syn__swap((unsigned char *)w->x, e->bytes, syn__dtype_at(e->dtype)->unit);
+  if (syn__numbers_finite(s->c, &part, at, SYN__WEIGHTS)) return SYN_E_FORMAT;
+  return e->dtype == SYN_F32 ? SYN_OK : syn_entry_floats(s->c, &part, w->x, w->size);
+}
+
+/* The next tensor becomes the data of e, at `to`, which moves behind it. */
+static syn_status syn__tensor_stream(syn__stream_in *s, syn_entry *e, unsigned char **to) {
+  size_t at = s->at;
+  if (syn__stream_read(s, *to, e->bytes)) return SYN_E_FILE;
+  if (syn__big_endian()) syn__swap(*to, e->bytes, syn__dtype_at(e->dtype)->unit);
+  e->data = *to;
+  *to += syn__round16(e->bytes);
+  return e->dtype == SYN_F32 ? syn__numbers_finite(s->c, e, at, SYN__WEIGHTS) : SYN_OK;
+}
+
+/* The next tensor is not needed. */
+static syn_status syn__tensor_skip(syn__stream_in *s, size_t bytes) {
+  char some[4096];
+  size_t n;
+  for (; bytes > 0; bytes -= n) {
+    n = bytes < sizeof some ? bytes : sizeof some;
+    if (syn__stream_read(s, some, n)) return SYN_E_FILE;
   }
   return SYN_OK;
 }
 
-/* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
-static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
-  const int owner = r->owner[e - (const syn_entry *)r->m->file->entries.items];
-  const syn_param *p = owner ? &r->m->g.params[owner - 1] : NULL;
-  size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
-  float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
-  int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
+/* 1: the tensor stays in memory as it is stored: no weight of floats, nothing of an optimizer. */
+static int syn__tensor_kept(const syn_entry *e, const syn_param *w) {
+  return w ? strcmp(e->name, w->name) || !syn__float_width(e->dtype)
+           : strncmp(e->name, "optimizer.", 10) != 0;
+}
+
+/* Memory for the weights and for the tensors that are kept, then all tensors, in the order of their
+   data. owner: of each, as syn__weights_check says. */
+static syn_status syn__tensors_read(syn__stream_in *s, syn_model *m, const int *order,
+                                    const int *owner) {
+  syn_entry *entries = (syn_entry *)m->file->entries.items;
+  size_t count = m->file->entries.count, kept = 1, i;
+  unsigned char *to;
   syn_status status = SYN_OK;
-  if (!p && !strcmp(e->name, syn__tokenizer_names[side])) {
-    r->tokenizer[side] = syn__alloc(r->s.c, e->bytes, 1);
-    return r->tokenizer[side] ? syn__stream_read(&r->s, r->tokenizer[side], e->bytes)
-                              : SYN_E_MEMORY;
+  for (i = 0; i < count; i++)
+    if (syn__tensor_kept(&entries[i], owner[i] ? &m->g.params[owner[i] - 1] : NULL))
+      kept = syn__add_size(kept, syn__round16(entries[i].bytes));
+  syn__free(s->c, m->file->block); /* the header, which is read */
+  m->file->block = to = (unsigned char *)syn__alloc(s->c, kept, 1);
+  if (!to) return SYN_E_MEMORY;
+  if (syn__weights_own(m)) return SYN_E_MEMORY;
+  for (i = 0; i < count && !status; i++) {
+    syn_entry *e = &entries[order[i]];
+    const syn_param *w = owner[order[i]] ? &m->g.params[owner[order[i]] - 1] : NULL;
+    status = syn__tensor_kept(e, w) ? syn__tensor_stream(s, e, &to)
+             : w                    ? syn__weight_stream(s, e, w)
+                                    : syn__tensor_skip(s, e->bytes);
   }
-  for (at = 0; p && at < p->size && !status; at += n, rows++) {
-    float *to = panels ? panels + syn__panel_row(rows, together) : p->x + at;
-    n = p->size - at < together ? p->size - at : together;
-    status = syn__numbers_read(r, e, at, n, to, panels ? 16 : 1);
-  }
-  for (at = 0; !p && at < e->bytes && !status; at += n) {
-    n = e->bytes - at < together ? e->bytes - at : together;
-    status = syn__stream_read(&r->s, r->bytes, n);
-  }
+  for (i = 0; i < m->g.n_params && !status; i++)
+    if (syn_file_find(m->file, m->g.params[i].name)->data)
+      status = syn__weight_copy(s->c, m->file, &m->g.params[i]);
   return status;
 }
 
-/* Memory for the weights, then all tensors. No entry keeps data: what a tokenizer is read from is
-   freed, the rest never was in memory. `order`: the entries by their place in the file. */
-static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
-  syn_context *c = r->s.c;
-  syn_file *f = r->m->file;
-  syn_entry *entries = (syn_entry *)f->entries.items, *e;
-  syn__layout k = {NULL, 0};
-  size_t most = 16384, i;
-  syn_status status = SYN_OK;
-  int side;
-  for (i = 0; i < r->m->g.n_params; i++) {
-    size_t together = syn__read_together(&r->m->g.params[i]);
-    most = together > most ? together : most;
-  }
-  syn__layout_weights(r->m, &k);
-  r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
-  k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
-  if (!k.base) return syn__weights_memory(r->m);
-  k.used = 0;
-  syn__layout_weights(r->m, &k);
-  for (i = 0; i < f->entries.count && !status; i++)
-    status = syn__tensor_read(r, entries + order[i]);
-  for (side = 0; side < 2; side++)
-    if ((e = (syn_entry *)syn_file_find(f, syn__tokenizer_names[side])) != NULL)
-      e->data = r->tokenizer[side];
-  if (!status) status = syn__tokenizers_read(c, f, r->m);
-  for (i = 0; i < f->entries.count; i++) entries[i].data = NULL;
-  return status;
-}
-
-/* 1: a weight is stored as integers, of which none is read into panels. */
-static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
-    if (e && (e->dtype == SYN_I8 || e->dtype == SYN_U8)) return 1;
-  }
-  return 0;
-}
-
-/* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
-static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
-  syn__tensor_reader r = {*s, NULL, NULL, NULL, {NULL, NULL}};
-  int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
-  int *owner = NULL;
+/* The weights and tokenizers of a model whose file has only its header in memory. */
+static syn_status syn__model_stream(syn__stream_in *s, syn_model *m) {
+  syn_file *f = m->file;
+  int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset), *owner = NULL;
   syn_status status = SYN_E_FORMAT;
-  syn_config config;
   size_t i;
   for (i = 0; i < f->entries.count; i++) ((syn_entry *)f->entries.items)[i].data = NULL;
-  if (order && !syn__config_read(s->c, f, &config)) r.m = syn_model_outline(s->c, &config);
-  if (r.m) {
-    r.m->file = f;
-    r.m->packed = 1;
-    *integers = syn__stored_as_integers(f, r.m);
-    if (!*integers) r.owner = owner = syn__weights_check(s->c, f, r.m);
-    if (owner) status = syn__tensors_read(&r, order);
-  } else syn_file_free(f);
+  if (order) owner = syn__weights_check(s->c, f, m);
+  if (owner) status = syn__tensors_read(s, m, order, owner);
   syn__free(s->c, order);
   syn__free(s->c, owner);
-  syn__free(s->c, r.bytes);
-  syn__free(s->c, r.tokenizer[0]);
-  syn__free(s->c, r.tokenizer[1]);
-  if (!status) return r.m;
-  syn_model_free(r.m);
-  return NULL;
+  return status ? status : syn__tokenizers_read(s->c, f, m);
 }
 
-syn_model *syn_model_load_packed(syn_context *c, const char *path) {
+static syn_model *syn__model_read(syn_context *c, const char *where, const syn_source *source) {
+  syn__stream_in s = {c, where, source, 0};
+  void *block = syn__stream_block(&s, 0);
+  syn_file *f = block ? syn__file_parse(c, where, block, block, source->size) : NULL;
+  syn_model *m = syn__model_of(c, f);
+  if (!m || !syn__model_stream(&s, m)) return m;
+  syn_model_free(m);
+  return NULL;
+}
+syn_model *syn_model_load_from(syn_context *c, const syn_source *source) {
+  if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
+  return syn__model_read(c, "source", source);
+}
+#ifndef SYN_NO_STDIO
+syn_model *syn_model_load(syn_context *c, const char *path) {
   const syn_source source = syn__path_source(c, path);
-  syn__stream_in s = {c, "", &source, 0};
-  void *block;
-  syn_file *f;
-  syn_model *m = NULL;
-  int integers = 0;
-  if (!source.user) return NULL;
-  s.where = syn__path_end(path);
-  block = syn__stream_block(&s, 0);
-  f = block ? syn__file_parse(c, s.where, block, block, source.size) : NULL;
-  if (f) m = syn__model_packed(&s, f, &integers);
-  fclose((FILE *)source.user);
-  return integers ? syn_model_load(c, path) : m;
+  syn_model *m = source.user ? syn__model_read(c, syn__path_end(path), &source) : NULL;
+  if (source.user) fclose((FILE *)source.user);
+  return m;
 }
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
@@ -19829,7 +19853,8 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   syn__init k = {m, from, {NULL, NULL}};
   int copied = 0;
   size_t i;
-  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
+  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from) ||
+      !syn__weights_by_row(m->c, m))
     return -1;
   if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
     syn__fail(m->c, SYN_E_VALUE, "a model of the task %s was given to begin one of %s from",
@@ -19969,9 +19994,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
                      "so it has no memory for gradients");
-  if (r->tape.packed)
-    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the model was loaded for decoding "
-                     "alone: load it with syn_model_load");
+  if (!syn__weights_by_row(r->tape.c, r->m)) return SYN_E_VALUE;
   s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
   if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
@@ -21883,10 +21906,11 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   if (!t) return NULL;
   t->c = c;
   t->m = m;
+  m->trainers++;
   t->block_floats = (size_t)1 << 18; /* 1 MiB */
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
-  if (!syn__train_resolve(t, config) && syn__tokenizers_fit(c, m) &&
+  if (!syn__train_resolve(t, config) && syn__tokenizers_fit(c, m) && syn__weights_by_row(c, m) &&
       !syn__weights_own(m) && !syn__trainer_memory(t) && !syn__backward_check(t))
     return t;
   syn_trainer_free(t);
@@ -21909,6 +21933,7 @@ static syn_status syn__train_leave(syn_trainer *t, syn_status s) {
 void syn_trainer_free(syn_trainer *t) {
   if (!t || syn__busy(t->c, t->busy || t->running, "training: it goes on, so it is not freed"))
     return;
+  t->m->trainers--;
   syn_run_free(t->run);
   syn__free(t->c, t->block);
   syn__free(t->c, t);
@@ -23728,11 +23753,12 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   else b->status = SYN_E_MEMORY;
   syn__add_tensor(b, syn__vector_entry(syn__tokenizer_names[side], SYN_U8, bytes, size));
 }
-/* 1: the file of the model has w in that type, and w is still what it holds: `s` are its tensors.
-   So the same model gives the same bytes, however often it is written in that type. */
+/* 1: the file of the model has w as these integers, and w is still what it holds: `s` are its
+   tensors. So the same model gives the same bytes, however often it is written in that type. */
 static int syn__stored_kept(const syn_model *m, const syn_param *w, int type, syn__stored *s) {
   size_t row, i;
-  if (!m->file || strcmp(w->type, syn__type_names[type]) || syn__weight_find(m->c, m->file, w, s))
+  if (!m->file || type < SYN__TYPE_I8 || strcmp(w->type, syn__type_names[type]) ||
+      syn__weight_find(m->c, m->file, w, s))
     return 0;
   for (row = 0; row < s->rows; row++)
     for (i = 0; i < s->k; i++)
@@ -24674,7 +24700,6 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn_model_outline(c, config);
-  syn__layout panels = {NULL, 0};
   syn_plan none;
   if (!plan) plan = &none;
   memset(plan, 0, sizeof *plan);
@@ -24685,14 +24710,10 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   syn__plan_training(c, m, train, plan);
 #endif
   if (!c->status) {
-    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->floats, sizeof(float)));
+    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->packed_floats, sizeof(float)));
     plan->decoding = syn__decoder_bytes(c, m, decode);
-    plan->packed = syn__add_size(plan->weights, plan->decoding);
-    if (!decode || !decode->type || strcmp(decode->type, "i8")) {
-      m->packed = 1;
-      syn__layout_weights(m, &panels);
-      plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
-    }
+    m->packed = 1;
+    plan->packed = syn__add_size(plan->weights, syn__decoder_bytes(c, m, decode));
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
@@ -26897,72 +26918,29 @@ static int32_t syn__lower_floats(syn__small_build *l, const float *x, size_t n) 
   return place;
 }
 
-static float syn__lower_most(const float *x, int n) {
-  float most = 0.0f;
-  int i;
-  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-  return most;
-}
-static int syn__lower_round(float x, int most) {
-  int q = (int)syn__small_round(x);
-  return q > most ? most : q < -most ? -most : q;
-}
 /* Row r of a panel = x [k] in int8; returns its scale. */
 static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
   int32_t cols = syn__small_columns(format, k);
-  float most = syn__lower_most(x, k);
+  float most = syn__largest(x, (size_t)k);
   int i;
   if (most < SYN__SMALL_TINY) return 0.0f;
   for (i = 0; i < k; i++)
     panel[syn__small_offset(format, cols, r, i)] =
-        (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
+        (int8_t)syn__round_to(x[i] * (127.0f / most), 127);
   return most / 127.0f;
 }
-/* The sum of squared errors of x [n] in steps of `step` from -7 to 7. */
-static float syn__lower_error(const float *x, int n, float step) {
-  float sum = 0.0f, factor = 1.0f / step;
-  int i;
-  for (i = 0; i < n; i++) {
-    float error = x[i] - step * (float)syn__lower_round(x[i] * factor, 7);
-    sum += error * error;
-  }
-  return sum;
-}
-/* The scale, from 0 to 255 times that of the row, with the smallest error for x [n]. */
-static int syn__lower_group(const float *x, int n, float scale) {
-  int most = scale > 0.0f ? syn__lower_round(syn__lower_most(x, n) / (7.0f * scale), 255) : 0;
-  int best = most, at;
-  float least = most ? syn__lower_error(x, n, scale * (float)most) : 0.0f;
-  for (at = most - 1; at > most / 2; at--) {
-    float error = syn__lower_error(x, n, scale * (float)at);
-    if (error < least) {
-      least = error;
-      best = at;
-    }
-  }
-  return best;
-}
-/* The same in i4: the scales of 32 columns are 0 to 255 times `scale`, that of the panel. */
-static void syn__lower_i4(int8_t *panel, int r, const float *x, int k, float scale) {
-  int g, i;
-  for (g = 0; g < k; g += 32, panel += SYN__SMALL_I4_BYTES) {
-    int size = k - g < 32 ? k - g : 32, of_group = syn__lower_group(x + g, size, scale);
-    float factor = of_group ? 1.0f / (scale * (float)of_group) : 0.0f;
-    panel[64 + r] = (int8_t)(uint8_t)of_group;
-    for (i = 0; i < 32; i += 2) {
-      int low = i < size ? syn__lower_round(x[g + i] * factor, 7) : 0;
-      int high = i + 1 < size ? syn__lower_round(x[g + i + 1] * factor, 7) : 0;
-      panel[syn__small_offset(SYN__SMALL_i4, 32, r, i / 2)] =
-          (int8_t)(uint8_t)(low + 8 + 16 * (high + 8));
-    }
-  }
-}
 /* A panel of i4 of x [n,k], n at most 4; returns its scale. */
-static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
-  float most = syn__lower_most(x, n * k);
-  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
-  int r;
-  for (r = 0; r < n; r++) syn__lower_i4(panel, r, x + (size_t)r * (size_t)k, k, scale);
+static float syn__lower_i4(int8_t *panel, const float *x, int n, int k) {
+  float scale = syn__i4_scale(x, (size_t)n * (size_t)k);
+  int q[SYN__I4_GROUP], r, g, i;
+  for (g = 0; g < k; g += SYN__I4_GROUP, panel += SYN__SMALL_I4_BYTES)
+    for (r = 0; r < n; r++) {
+      const float *group = x + (size_t)r * (size_t)k + g;
+      panel[64 + r] = (int8_t)syn__i4_group(group, syn__min(k - g, SYN__I4_GROUP), scale, q);
+      for (i = 0; i < SYN__I4_GROUP; i += 2)
+        panel[syn__small_offset(SYN__SMALL_i4, SYN__I4_GROUP, r, i / 2)] =
+            (int8_t)(q[i] + 8 + 16 * (q[i + 1] + 8));
+    }
   return scale;
 }
 /* The data of the matrix x [n,k]; 0: failed. */
@@ -26985,7 +26963,7 @@ static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, in
   to = (int8_t *)scales + (size_t)count * sizeof(float);
   for (i = 0; i < n; i += is_i4 ? 4 : 1) {
     const float *row = x + (size_t)i * (size_t)k;
-    float scale = is_i4 ? syn__lower_panel4(to + i / 4 * panel, row, syn__min(n - i, 4), k)
+    float scale = is_i4 ? syn__lower_i4(to + i / 4 * panel, row, syn__min(n - i, 4), k)
                         : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
     memcpy(scales + (size_t)syn__small_scale(l->format, i) * sizeof scale, &scale, sizeof scale);
   }
@@ -27757,7 +27735,7 @@ static syn_status syn__small_numbers(syn_context *c, const syn_model *m) {
   size_t i;
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i];
-    if (!(syn__largest(p->x, p->size) < 1e30f))
+    if (!syn__all_below(p->x, p->size, 1e30f))
       return syn__fail(c, SYN_E_VALUE,
                        "small model: %s has a number that is not finite or too large", p->name);
   }

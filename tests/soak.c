@@ -194,7 +194,7 @@ static int train(world *w, syn_model *m) {
   return t && !s;
 }
 
-static void decode(world *w, const syn_model *m, int panels) { /* which int8 cannot use */
+static void decode(world *w, const syn_model *m) {
   int src[] = {4, 5, 3, 6, 3, 0}, i, k, size;
   syn_decode_config how;
   syn_decoder *d = NULL;
@@ -206,7 +206,7 @@ static void decode(world *w, const syn_model *m, int panels) { /* which int8 can
   how.best = 1;
   if (syn_random_below(&w->r, 2)) how.beam = how.best = 1 + syn_random_below(&w->r, 4);
   else how.temperature = 0.5f * (float)syn_random_below(&w->r, 3);
-  if (syn_random_below(&w->r, 3) == 0 && !panels) how.type = "i8";
+  if (syn_random_below(&w->r, 3) == 0) how.type = "i8";
   how.seed = syn_random_next(&w->r);
   b.src = w->k.encoder ? src : NULL;
   b.src_width = 3;
@@ -283,11 +283,11 @@ static void save_and_use(world *w, const syn_model *m) {
   TRY(w, s = syn_model_save_as(&w->c, m, type, "soak.model"));
   if (!s) TRY(w, (free(b.at), sink = sink_of(&b), s = syn_model_save_as_to(&w->c, m, type, &sink)));
   if (s) unexpected(w, "saving");
-  if (!s && way == 0) TRY(w, n = syn_model_load(&w->c, "soak.model"));
+  if (!s && way != 1) TRY(w, n = syn_model_load(&w->c, "soak.model"));
   if (!s && way == 1) TRY(w, n = syn_model_view(&w->c, b.at, b.size));
-  if (!s && way == 2) TRY(w, n = syn_model_load_packed(&w->c, "soak.model"));
+  if (n && way == 2) TRY(w, s = syn_model_pack(n));
   if (!n) unexpected(w, "loading");
-  else if (w->k.decoder) decode(w, n, way == 2);
+  else if (w->k.decoder) decode(w, n);
   else run_forward(w, n);
   syn_model_free(n);
   free(b.at);

@@ -97,7 +97,8 @@ static int world_make(world *w) {
   t = letters(&w->c);
   syn_model_set_tokenizers(w->m, t, t);
   w->viewed = good.at ? syn_model_view(&w->c, good.at, good.size) : NULL;
-  w->packed = good.at ? syn_model_load_packed(&w->c, "good.safetensors") : NULL;
+  w->packed = good.at ? syn_model_load(&w->c, "good.safetensors") : NULL;
+  syn_model_pack(w->packed);
   w->f = good.at ? syn_file_view(&w->c, good.at, good.size) : NULL;
   w->d = syn_data_new(&w->c);
   w->t = syn_trainer_new(&w->c, w->m, &how);
@@ -255,10 +256,10 @@ static int call_init_from(world *w, uint64_t *hash) { /* copies the weights of t
   *hash = hash_model(SYN_HASH_START, w->viewed);
   return n > 0;
 }
-static int call_init_packed(world *w, uint64_t *hash) { /* copies the weights out of the panels */
-  int n = syn_model_init_from(w->packed, w->m, 0, NULL, NULL);
-  *hash = hash_model(SYN_HASH_START, w->packed);
-  return n > 0;
+static int call_pack(world *w, uint64_t *hash) { /* copies the weights of the file first */
+  syn_status status = syn_model_pack(w->viewed);
+  *hash = hash_model(SYN_HASH_START, w->viewed);
+  return status == SYN_OK;
 }
 static int call_run_new(world *w, uint64_t *hash) {
   syn_run *r = syn_run_new(&w->c, w->m, NULL);
@@ -433,11 +434,15 @@ static int call_trainer_viewed(world *w, uint64_t *hash) { /* copies the weights
   syn_trainer_free(t);
   return t != NULL;
 }
-static int call_trainer_packed(world *w, uint64_t *hash) { /* copies them out of the panels */
-  syn_trainer *t = syn_trainer_new(&w->c, w->packed, NULL);
-  syn_trainer_free(t);
-  *hash = t ? hash_model(SYN_HASH_START, w->packed) : 0;
-  return t != NULL;
+static int call_decoder_packed(world *w, uint64_t *hash) { /* int8 panels made of the shared ones */
+  syn_decode_config k;
+  syn_decoder *d;
+  memset(&k, 0, sizeof k);
+  k.type = "i8";
+  d = syn_decoder_new(&w->c, w->packed, &k);
+  *hash = 0;
+  syn_decoder_free(d);
+  return d != NULL;
 }
 static int call_trainer_run(world *w, uint64_t *hash) { /* goes on where it failed */
   syn_status status = syn_trainer_run(w->t, w->d, w->d, NULL, NULL);
@@ -636,9 +641,6 @@ static int call_model_load_i4(world *w, uint64_t *hash) { /* weights become floa
 }
 static int call_model_view(world *w, uint64_t *hash) {
   return of_model(syn_model_view(&w->c, good.at, good.size), hash);
-}
-static int call_load_packed(world *w, uint64_t *hash) {
-  return of_model(syn_model_load_packed(&w->c, "good.safetensors"), hash);
 }
 static int call_model_load_from(world *w, uint64_t *hash) {
   reading r;
@@ -939,7 +941,7 @@ static const struct job {
             {"syn_model_new, blocks", call_blocks, OBJECTS},
             {"syn_decoder_new, every kind", call_every_decoder, OBJECTS},
             {"syn_model_init_from", call_init_from, 0},
-            {"syn_model_init_from, panels", call_init_packed, 0},
+            {"syn_model_pack", call_pack, 0},
             {"syn_plan_of", call_plan, 0},
             {"syn_model_describe", call_describe, 0},
             {"syn_run_new", call_run_new, 0},
@@ -953,7 +955,7 @@ static const struct job {
             {"syn_trainer_new", call_trainer_new, 0},
             {"syn_trainer_new, ranks", call_trainer_ranks, 0},
             {"syn_trainer_new, viewed", call_trainer_viewed, 0},
-            {"syn_trainer_new, panels", call_trainer_packed, MAY_CHANGE}, /* to plain weights */
+            {"syn_decoder_new, i8 of panels", call_decoder_packed, 0},
             {"syn_trainer_run", call_trainer_run, MAY_CHANGE},
             {"syn_trainer_validate", call_validate, 0},
             {"syn_trainer_evaluate", call_evaluate, 0},
@@ -988,7 +990,6 @@ static const struct job {
             {"syn_model_load", call_model_load, 0},
             {"syn_model_load_from", call_model_load_from, 0},
             {"syn_model_load, i4", call_model_load_i4, 0},
-            {"syn_model_load_packed", call_load_packed, 0},
             {"syn_small_write", call_small_write, OBJECTS},
             {"syn_small_embed", call_small_embed, 0},
             {"nothing", call_silent, SILENT}};

@@ -148,10 +148,12 @@ static void pass_trainer(syn_context *c, const syn_config *k, syn_model *m) {
   syn_trainer_free(syn_trainer_new(c, m, &train));
 }
 static void pass_file(syn_context *c, const syn_config *k, syn_model *m) {
+  syn_model *of;
   (void)k;
   syn_model_save(c, m, "hostile.safetensors");
-  syn_model_free(syn_model_load(c, "hostile.safetensors"));
-  syn_model_free(syn_model_load_packed(c, "hostile.safetensors"));
+  of = syn_model_load(c, "hostile.safetensors");
+  syn_model_pack(of);
+  syn_model_free(of);
 }
 static void pass_init(syn_context *c, const syn_config *k, syn_model *m) {
   (void)c, (void)k;

@@ -100,13 +100,11 @@ static int work_load(syn_context *c) {
   return t != NULL;
 }
 static int work_packed(syn_context *c) {
-  syn_model *m = syn_model_load_packed(c, "good.safetensors");
-  syn_decoder *d = m ? syn_decoder_new(c, m, NULL) : NULL;
-  syn_trainer *t = d ? syn_trainer_new(c, m, NULL) : NULL; /* copies the weights out of the panels */
-  syn_trainer_free(t);
+  syn_model *m = syn_model_load(c, "good.safetensors");
+  syn_decoder *d = syn_model_pack(m) == SYN_OK ? syn_decoder_new(c, m, NULL) : NULL;
   syn_decoder_free(d);
   syn_model_free(m);
-  return t != NULL;
+  return d != NULL;
 }
 static int work_plan(syn_context *c) {
   syn_config k = two_config("lm");
@@ -908,8 +906,8 @@ static void not_finite_case(const bytes *file, const char *name, size_t k, uint3
   syn_model_free(m);
   file_put("cut.safetensors", copy, file->size);
   syn_context_clear(&c);
-  m = syn_model_load_packed(&c, "cut.safetensors");
-  CHECK(!m && c.status == SYN_E_FORMAT && strstr(c.message, words), "into panels: %s: %s", words, c.message);
+  m = syn_model_load(&c, "cut.safetensors");
+  CHECK(!m && c.status == SYN_E_FORMAT && strstr(c.message, words), "loaded: %s: %s", words, c.message);
   syn_model_free(m);
   o.not_finite = 1;
   syn_context_init(&c, &o);
@@ -1059,7 +1057,7 @@ static int damaged(const char *at, size_t size) {
   return ok;
 }
 
-/* -- models that were loaded for decoding -- */
+/* -- models that are packed for decoding -- */
 
 /* Decodes the two sentences: what is told of them. */
 static uint64_t outputs_hash(syn_decoder *d) {
@@ -1075,16 +1073,17 @@ static uint64_t outputs_hash(syn_decoder *d) {
   }
   return hash;
 }
-static syn_decoder *two_decoder(syn_context *c, const syn_model *m, int beam, float temperature) {
+static syn_decoder *two_decoder(syn_context *c, const syn_model *m, int beam, float temperature, const char *type) {
   syn_decode_config k;
   memset(&k, 0, sizeof k);
   k.sentences = 2;
   k.beam = beam;
   k.temperature = temperature;
+  k.type = type;
   return syn_decoder_new(c, m, &k);
 }
 
-/* What needs weights by row says so, until a trainer has copied them. */
+/* What needs weights by row says so. */
 static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
   syn_limits limits;
   syn_value v;
@@ -1094,7 +1093,7 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
   syn_run *r;
   float loss;
 #define REFUSES(call) \
-  CHECK((call) && c->status == SYN_E_VALUE && strstr(c->message, "syn_model_load"), "%s", c->message); \
+  CHECK((call) && c->status == SYN_E_VALUE && strstr(c->message, "syn_model_pack"), "%s", c->message); \
   syn_context_clear(c)
   memset(&limits, 0, sizeof limits);
   limits.keep = 1;
@@ -1107,6 +1106,8 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
   REFUSES(syn_run_backward(r, &b, &loss));
   REFUSES(syn_run_value(r, "decoder.1.1.w_o", 0, &v) && !v.x);
   REFUSES(syn_model_init_from(other, m, 0, NULL, NULL) == -1);
+  REFUSES(syn_model_init_from(m, other, 0, NULL, NULL) == -1);
+  REFUSES(!syn_trainer_new(c, m, NULL));
 #undef REFUSES
   CHECK(syn_run_value(r, "out.b", 0, &v) == SYN_OK && v.x, "a vector is no matrix: %s", c->message);
   CHECK(syn_run_value(r, "decoder.1.1", 0, &v) == SYN_OK && v.x, "%s", c->message);
@@ -1115,7 +1116,6 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
   syn_run_free(r);
 }
 
-/* Two decoders read one set of panels, in every way of decoding; training on leaves it to them. */
 /* The loss over data is that of the model with its weights as stored. */
 static void packed_loss(syn_context *c, const syn_model *m, const syn_model *other) {
   syn_data *d = syn_data_new(c);
@@ -1190,50 +1190,70 @@ static void test_outline(void) {
   syn_model_free(m);
 }
 
-static void test_packed(void) {
-  syn_context c, second;
-  syn_model *m, *other;
+/* Two decoders read one set of panels, in every way of decoding. */
+static void packed_decoders(syn_context *c, const syn_model *m, const syn_model *other) {
+  static const struct {
+    int beam;
+    float temperature;
+    const char *type;
+  } ways[] = {{1, 0.0f, NULL}, {3, 0.0f, NULL}, {1, 1.0f, NULL}, {1, 0.0f, "i8"}, {3, 0.0f, "i8"}};
+  syn_context second;
   syn_decoder *d[2];
-  syn_trainer *t;
-  syn_batch b = two("seq2seq");
-  bytes again;
   uint64_t want;
-  float loss;
-  int way;
-  syn_context_init(&c, NULL);
+  size_t way;
   syn_context_init(&second, NULL);
-  m = syn_model_load_packed(&c, "good.safetensors");
+  for (way = 0; way < sizeof ways / sizeof *ways; way++) {
+    int shared = !ways[way].type;
+    d[0] = two_decoder(c, other, ways[way].beam, ways[way].temperature, ways[way].type);
+    want = outputs_hash(d[0]);
+    syn_decoder_free(d[0]);
+    d[0] = two_decoder(c, m, ways[way].beam, ways[way].temperature, ways[way].type);
+    d[1] = two_decoder(&second, m, ways[way].beam, ways[way].temperature, ways[way].type);
+    CHECK(d[0] && d[1] && (d[0]->run->tape.packed == m->panels) == shared &&
+              (d[0]->run->tape.packed == d[1]->run->tape.packed) == shared,
+          "way %d: other panels", (int)way);
+    CHECK(want && outputs_hash(d[0]) == want && outputs_hash(d[1]) == want, "way %d: other outputs", (int)way);
+    syn_decoder_free(d[0]);
+    syn_decoder_free(d[1]);
+  }
+}
+
+/* A model with a trainer is not packed, nor inside a call that trains it; a second time changes nothing. */
+static void packed_when(syn_context *c) {
+  syn_model *m = syn_model_load(c, "good.safetensors");
+  syn_trainer *t = syn_trainer_new(c, m, NULL);
+  uint64_t want = logits_hash(c, m);
+  CHECK(t && syn_model_pack(m) == SYN_E_VALUE && strstr(c->message, "trainer"), "%s", c->message);
+  syn_context_clear(c);
+  CHECK(logits_hash(c, m) == want, "refused, but changed");
+  syn_trainer_free(t);
+  CHECK(syn_model_pack(m) == SYN_OK && logits_hash(c, m) == want, "%s", c->message);
+  CHECK(syn_model_pack(m) == SYN_OK && logits_hash(c, m) == want, "%s", c->message);
+  CHECK(syn_model_pack(NULL) == SYN_E_VALUE, "null");
+  syn_model_free(m);
+  m = syn_model_view(c, good_file.at, good_file.size); /* whose bytes stay as they are */
+  CHECK(syn_model_pack(m) == SYN_OK && logits_hash(c, m) == want, "a view: %s", c->message);
+  syn_model_free(m);
+  m = syn_model_view(c, good_file.at, good_file.size);
+  CHECK(m && logits_hash(c, m) == want, "the bytes of a view have changed");
+  syn_model_free(m);
+}
+
+static void test_packed(void) {
+  syn_context c;
+  syn_model *m, *other;
+  syn_context_init(&c, NULL);
+  m = syn_model_load(&c, "good.safetensors");
   other = syn_model_load(&c, "good.safetensors");
-  CHECK(m && other && logits_hash(&c, m) == logits_hash(&c, other), "%s", c.message);
+  CHECK(syn_model_pack(m) == SYN_OK && other && logits_hash(&c, m) == logits_hash(&c, other), "%s", c.message);
   if (!m || !other) return;
   CHECK(syn_tokenizer_size(syn_model_tokenizer(m, SYN_SRC)) == syn_tokenizer_size(good_tokenizer) &&
             syn_file_value(syn_model_file(m), "task") && !syn_file_entry(syn_model_file(m), 0)->data,
         "what is not a weight");
-  for (way = 0; way < 3; way++) {
-    d[0] = two_decoder(&c, other, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
-    want = outputs_hash(d[0]);
-    syn_decoder_free(d[0]);
-    d[0] = two_decoder(&c, m, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
-    d[1] = two_decoder(&second, m, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
-    CHECK(d[0] && d[1] && d[0]->run->tape.packed == d[1]->run->tape.packed &&
-              (const void *)d[0]->run->tape.packed == (const void *)m->panels, "way %d: other panels", way);
-    CHECK(want && outputs_hash(d[0]) == want && outputs_hash(d[1]) == want, "way %d: other outputs", way);
-    syn_decoder_free(d[1]);
-    if (way < 2) syn_decoder_free(d[0]);
-  }
+  packed_decoders(&c, m, other);
+  packed_when(&c);
   packed_errors(&c, m, other);
   packed_loss(&c, m, other);
-  t = syn_trainer_new(&c, m, NULL);
-  CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK, "%s", c.message);
-  CHECK(outputs_hash(d[0]) == want, "the old decoder reads other weights");
-  d[1] = two_decoder(&c, m, 1, 1.0f);
-  CHECK(d[1] && d[1]->run->tape.packed != d[0]->run->tape.packed, "a new decoder reads the old panels");
-  again = saved(&c, m); /* now it can be saved */
-  CHECK(again.size == good_file.size && memcmp(again.at, good_file.at, again.size), "the trained weights");
-  free(again.at);
-  syn_decoder_free(d[0]);
-  syn_decoder_free(d[1]);
-  syn_trainer_free(t);
   syn_model_free(m);
   syn_model_free(other);
 }
@@ -1260,7 +1280,9 @@ static void test_packed_plan(void) {
   context_on(&c, &h, 0);
   CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_OK, "%s", c.message);
   context_on(&c, &h, 0);
-  m = syn_model_load_packed(&c, "work.safetensors");
+  m = syn_model_load(&c, "work.safetensors");
+  before = h.live;
+  CHECK(syn_model_pack(m) == SYN_OK && h.live < before + 2000, "%lu bytes more", (unsigned long)(h.live - before));
   CHECK(m && h.most < h.live + 200000, "%lu bytes while loading, %lu after it", (unsigned long)h.most,
         (unsigned long)h.live);
   before = h.live;
@@ -1290,17 +1312,17 @@ static void test_packed_files(void) {
   heap h;
   file_put("half.safetensors", half_file.at, half_file.size);
   syn_context_init(&c, NULL);
-  m = syn_model_load_packed(&c, "half.safetensors");
+  m = syn_model_load(&c, "half.safetensors");
   CHECK(m && logits_hash(&c, m) == want, "F16: %s", c.message);
   syn_model_free(m);
-  CHECK(!syn_model_load_packed(&c, "nowhere.safetensors") && c.status == SYN_E_FILE, "%s", c.message);
+  CHECK(!syn_model_load(&c, "nowhere.safetensors") && c.status == SYN_E_FILE, "%s", c.message);
   syn_context_clear(&c);
-  CHECK(!syn_model_load_packed(&c, NULL) && c.status == SYN_E_FILE, "%s", c.message);
+  CHECK(!syn_model_load(&c, NULL) && c.status == SYN_E_FILE, "%s", c.message);
   b = small_file();
   for (i = 0; i < b.size; i += CHECK_QUICK ? 7 : 1) {
     file_put("cut.safetensors", b.at, i);
     context_on(&c, &h, 0);
-    CHECK(!syn_model_load_packed(&c, "cut.safetensors") && c.status != SYN_OK && h.blocks == 0,
+    CHECK(!syn_model_load(&c, "cut.safetensors") && c.status != SYN_OK && h.blocks == 0,
           "%lu of %lu bytes: %s", (unsigned long)i, (unsigned long)b.size, c.message);
   }
   for (i = 0; i < b.size * 8; i += CHECK_QUICK ? 31 : 3) {
@@ -1309,7 +1331,7 @@ static void test_packed_files(void) {
     context_on(&c, &h, 0);
     syn_context_init(&view, NULL);
     of = syn_model_view(&view, b.at, b.size);
-    m = syn_model_load_packed(&c, "cut.safetensors");
+    m = syn_model_load(&c, "cut.safetensors");
     CHECK(!m == !of && c.status == view.status, "bit %lu: %s; viewed: %s", (unsigned long)i, c.message,
           view.message);
     syn_model_free(m);
@@ -1400,8 +1422,8 @@ static void shared_packed(void) {
   syn_context c;
   syn_model *m;
   syn_context_init(&c, NULL);
-  m = syn_model_load_packed(&c, "good.safetensors");
-  CHECK(m, "%s", c.message);
+  m = syn_model_load(&c, "good.safetensors");
+  CHECK(syn_model_pack(m) == SYN_OK, "%s", c.message);
   if (m) test_two_threads(m);
   syn_model_free(m);
 }

@@ -964,13 +964,38 @@ static void test_functions(void) {
     const float scale = 0.001f;
     float least;
     for (i = 0; i < 32; i++) group[i] = 0.4f * syn_random_normal(&r);
-    at = syn__lower_group(group, 32, scale);
-    least = syn__lower_error(group, 32, scale * (float)at);
+    at = syn__i4_search(group, 32, scale);
+    least = syn__i4_error(group, 32, scale * (float)at, INFINITY);
     for (i = syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255); i > at / 2 && i > 1; i--)
       if (i > syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255) / 2)
-        CHECK(least <= syn__lower_error(group, 32, scale * (float)i), "group %d: %d is worse than %d", k, at, i);
+        CHECK(least <= syn__i4_error(group, 32, scale * (float)i, INFINITY), "group %d: %d is worse than %d", k, at, i);
   }
-  CHECK(syn__lower_group(group, 32, 0.0f) == 0, "a row of zeros");
+  CHECK(syn__i4_search(group, 32, 0.0f) == 0, "a row of zeros");
+}
+
+/* A matrix of i4 has the same weights in a small model and in a model file. */
+static void test_i4(syn_context *c) {
+  enum { ROWS = 7, COLS = 45 };
+  static float x[ROWS * COLS];
+  syn__arena arena = {c, NULL};
+  syn_param p;
+  syn__stored s;
+  syn_random r = {9};
+  int i, k, n;
+  memset(&p, 0, sizeof p);
+  for (i = 0; i < ROWS * COLS; i++) x[i] = syn_random_normal(&r) * (i % 37 ? 0.1f : 0.9f);
+  p.name = "w", p.rank = 2, p.shape[0] = ROWS, p.shape[1] = COLS, p.size = ROWS * COLS, p.matrix = 1, p.x = x;
+  CHECK(!syn__stored_make(&arena, &p, SYN__TYPE_I4, &s), "%s", c->message);
+  for (i = 0; i < ROWS; i += 4) {
+    int8_t panel[2 * SYN__SMALL_I4_BYTES];
+    float scale = syn__lower_i4(panel, x + i * COLS, n = ROWS - i < 4 ? ROWS - i : 4, COLS);
+    for (k = 0; k < n * COLS; k++) {
+      float w = (float)syn__small_weight(panel, SYN__SMALL_i4, 64, k / COLS, k % COLS) * scale;
+      CHECK(w == syn__stored_value(&s, (size_t)(i + k / COLS), (size_t)(k % COLS)), "row %d, column %d: %g",
+            i + k / COLS, k % COLS, (double)w);
+    }
+  }
+  syn__arena_free(&arena);
 }
 
 /* Kinds and scores that no small model has are named. */
@@ -1129,6 +1154,7 @@ int main(void) {
   test_text(&c, "line", 0);
   test_classes(&c);
   test_functions();
+  test_i4(&c);
   test_sizes(&c);
   test_no_lowering(&c);
   test_refused(&c);

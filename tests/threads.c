@@ -277,7 +277,8 @@ int main(int argc, char **argv) {
   syn_model_set_tokenizers(m, t, t);
   letters = t;
   syn_model_save(&c, m, "threads.model");
-  packed = syn_model_load_packed(&c, "threads.model");
+  packed = syn_model_load(&c, "threads.model");
+  CHECK(syn_model_pack(packed) == SYN_OK, "%s", c.message);
   syn_small_write(&c, m, NULL, &sink);
   wanted = work(&c, ways);
   CHECK(wanted && packed, "%s", c.message);

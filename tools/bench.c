@@ -345,13 +345,13 @@ static void decode_print(const arguments *a, const network *n, double ms, double
 
 /* With a path the model is written there, freed and loaded for decoding alone: the peak of memory is
    then that of a process that only decodes. */
-static syn_model *decode_model(syn_context *c, const network *n, const char *type,
-                               const char *path) {
+static syn_model *decode_model(syn_context *c, const network *n, const char *path) {
   syn_model *m = network_model(c, n, "V", 0.0);
   if (!*path) return m;
   syn_model_save(c, m, path);
   syn_model_free(m);
-  m = strcmp(type, "i8") ? syn_model_load_packed(c, path) : syn_model_load(c, path);
+  m = syn_model_load(c, path);
+  syn_model_pack(m);
   check(c);
   return m;
 }
@@ -371,7 +371,7 @@ static int run_decode(const arguments *a) {
   b.count = opt_int(a, "batch");
   b.src_width = n->src;
   if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
-  m = decode_model(&c, n, opt_text(a, "type"), opt_text(a, "file"));
+  m = decode_model(&c, n, opt_text(a, "file"));
   d = decode_open(&c, m, n, a, &plan);
   decode_once(&c, d, &b, n->tgt);
   for (i = 0; i < reps; i++) times[i] = decode_once(&c, d, &b, n->tgt) * 1e3;

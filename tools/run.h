@@ -62,11 +62,11 @@ static void runner_batch(runner *r) {
   }
 }
 
-/* Decoding in int8 makes its panels from the weights; decoding in floats needs panels alone. */
+/* All decoders share the weights in panels. */
 static syn_model *runner_model(syn_context *c, const arguments *a) {
-  const char *path = opt_text(a, "model");
-  return strcmp(opt_text(a, "type"), "i8") ? syn_model_load_packed(c, path)
-                                           : syn_model_load(c, path);
+  syn_model *m = syn_model_load(c, opt_text(a, "model"));
+  syn_model_pack(m);
+  return m;
 }
 
 /* Reads DECODE_OPTIONS; run_configure reads those of sampling, which only `run` has. */
