@@ -979,7 +979,7 @@ typedef struct syn_sink {
 } syn_sink;
 
 /* Where bytes come from: `read` copies the next `size` bytes to `to` and returns how many it
-   copied; fewer: it failed. All bytes are asked for once, from the first to the last. */
+   copied; fewer: it failed. All bytes are read once, from the first to the last. */
 typedef struct syn_source {
   size_t (*read)(void *user, void *to, size_t size);
   void *user;  /* passed to read */
@@ -1026,6 +1026,7 @@ SYN_API int syn_version(void);
    message names both; syn_context_clear keeps this error, and nothing can be made with the context.
    A binding for another language calls syn_context_init_abi with the SYN_ABI that its own structs
    were written for: the first line of tests/abi.txt has it for each machine. */
+SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options); /* that of 0.1 */
 #define syn_context_init(c, options) syn_context_init_abi(c, options, SYN_ABI)
 SYN_API syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint32_t abi);
 /* Clears the recorded error. */
@@ -6531,8 +6532,8 @@ typedef struct syn__context_0_1 {
   syn_status status;
   char message[400];
 } syn__context_0_1;
-SYN_API syn_status (syn_context_init)(syn_context *c, const syn_options *options);
-syn_status (syn_context_init)(syn_context *c, const syn_options *options) {
+#undef syn_context_init
+syn_status syn_context_init(syn_context *c, const syn_options *options) {
   const size_t at = offsetof(syn__context_0_1, status);
   syn_context now;
   SYN__UNUSED(options);
@@ -6545,6 +6546,7 @@ syn_status (syn_context_init)(syn_context *c, const syn_options *options) {
   c->status = now.status; /* for the functions of this version */
   return now.status;
 }
+#define syn_context_init(c, options) syn_context_init_abi(c, options, SYN_ABI)
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
    threads. An allocator without its release would mix two heaps: both are then the default. Threads
