@@ -966,8 +966,8 @@ static void test_functions(void) {
     for (i = 0; i < 32; i++) group[i] = 0.4f * syn_random_normal(&r);
     at = syn__i4_search(group, 32, scale);
     least = syn__i4_error(group, 32, scale * (float)at, INFINITY);
-    for (i = syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255); i > at / 2 && i > 1; i--)
-      if (i > syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255) / 2)
+    for (i = syn__round_to(syn__largest(group, 32) / (7.0f * scale), 255); i > at / 2 && i > 1; i--)
+      if (i > syn__round_to(syn__largest(group, 32) / (7.0f * scale), 255) / 2)
         CHECK(least <= syn__i4_error(group, 32, scale * (float)i, INFINITY), "group %d: %d is worse than %d", k, at, i);
   }
   CHECK(syn__i4_search(group, 32, 0.0f) == 0, "a row of zeros");
