@@ -6731,7 +6731,7 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
    its buffers are placed by the times at which they are needed, and every pass fills them with
    another batch. A tape of a user's own is recorded and run in the same moment, and every tensor
-   keeps its memory. Kinds cannot tell the two apart.
+   keeps its memory. Forward and backward functions cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
    that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes
@@ -6815,7 +6815,7 @@ struct syn_build {
   syn__graph *g;
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
-  const char *side;         /* "encoder", "decoder" */
+  const char *side;         /* "encoder", "decoder", "tape" */
   const char *text, *at;    /* of that side, without byte order mark; where the parser reads it */
   int partial;              /* 1: a text is built up to its error, see syn__parse */
   const char *bad, *bad_message; /* the layer with the error in the text, null: none; the error */
@@ -15593,7 +15593,7 @@ static int *syn__paths_again(syn_context *c, const syn__graph *g) {
 static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
                                syn__text_out *w) {
   const syn__value *v = m->g.values;
-  int i, k;
+  int i;
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
@@ -15604,8 +15604,7 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     syn__print(w, "%s%s", i ? " " : "", p->name);
-    for (k = 0; k < p->rank; k++) syn__print(w, "%c%d", k ? ',' : '[', p->shape[k]);
-    syn__print(w, "]");
+    syn__print_axes(w, p->shape, p->rank);
   }
   syn__print(w, "\n");
 }
