@@ -6733,7 +6733,7 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
    There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
    its buffers are placed by the times at which they are needed, and every pass fills them with
    another batch. A tape of a user's own is recorded and run in the same moment, and every tensor
-   keeps its memory. Kinds cannot tell the two apart.
+   keeps its memory. Forward and backward functions cannot tell the two apart.
 
    Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
    that a tensor with two readers gets the sum of both. Only a kind with SYN_FIRST_WRITE writes
@@ -6817,7 +6817,7 @@ struct syn_build {
   syn__graph *g;
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
-  const char *side;         /* "encoder", "decoder" */
+  const char *side;         /* "encoder", "decoder", "tape" */
   const char *text, *at;    /* of that side, without byte order mark; where the parser reads it */
   int partial;              /* 1: a text is built up to its error, see syn__parse */
   const char *bad, *bad_message; /* the layer with the error in the text, null: none; the error */
@@ -6969,6 +6969,11 @@ static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) 
   return (int)g->n_values++;
 }
 
+static syn_status syn__out_new(syn_build *b, syn_node *n, int stream, int rank, const int *shape) {
+  n->out = syn__value_new(b, stream, rank, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+
 /* A tensor of a user's tape has rows of its own: those of input 0. */
 syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
   int shape[SYN_MAX_RANK] = {0}, rank = 2;
@@ -6981,15 +6986,12 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
     return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
   if (own) memcpy(shape, x->shape, (size_t)(rank = x->rank) * sizeof *shape);
   shape[rank - 1] = width;
-  n->out = syn__value_new(b, stream, rank, shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, stream, rank, shape);
 }
 
-/* The output has the shape of an input, whatever its rank. */
 syn_status syn_build_out_like(syn_build *b, syn_node *n, int input) {
   syn__value v = b->g->values[n->in[input]];
-  n->out = syn__value_new(b, v.stream, v.rank, v.shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, v.stream, v.rank, v.shape);
 }
 
 syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent) {
@@ -7013,7 +7015,6 @@ static void syn__parts(syn_build *b, syn_node *n, const syn_part *parts, int cou
   for (i = 0; i < count; i++) syn_build_part(b, n, &parts[i]);
 }
 
-/* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
 syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e = {0, floats, 0, 0, 0}; /* fixed, row, pair, length, square */
   return syn_build_save(b, n, life, e);
@@ -7114,17 +7115,15 @@ syn_initial syn_initial_of(int kind, double amount) {
   syn_initial init = {kind, amount};
   return init;
 }
-/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
 syn_initial syn_initial_glorot(int inputs, int outputs) {
   return syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / ((double)inputs + (double)outputs)));
 }
 
-/* The kind's own struct of a node: zeroed, lives as long as the graph. */
 void *syn_build_own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
-/* The same, a copy of `own`. */
+/* The same with a copy of `own`. */
 static syn_status syn__own_copy(syn_build *b, syn_node *n, const void *own, size_t size) {
   if (!syn_build_own(b, n, size)) return SYN_E_MEMORY;
   memcpy(n->own, own, size);
@@ -7892,7 +7891,6 @@ static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin
   else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
 }
 
-/* y += factor x over n numbers, in parallel; first_write: y = factor x */
 void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                     int first_write) {
   syn__acc_job j = {y, x, factor, first_write};
@@ -8650,8 +8648,7 @@ static const syn_kind syn__kind_scale = SYN__KIND_OF_ROWS(
 #ifndef SYN_NO_TRAIN
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
-  n->out = syn__value_new(b, SYN_OWN, 1, &one);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, SYN_OWN, 1, &one);
 }
 static void syn__sum_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
@@ -8687,8 +8684,7 @@ static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   if (x->rank != 2 || y->rank != 2 || x->shape[1] != y->shape[0])
     return syn__fail_build(b, SYN_E_SHAPE, "matmul: a ends in %d, b begins with %d, both of rank 2",
                            x->shape[x->rank - 1], y->shape[0]);
-  n->out = syn__value_new(b, SYN_OWN, 2, shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, SYN_OWN, 2, shape);
 }
 static void syn__matmul_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
@@ -8721,8 +8717,7 @@ static syn_status syn__transpose_shape(syn_build *b, syn_node *n) {
   const int shape[2] = {x->shape[1], x->shape[0]};
   if (x->rank != 2)
     return syn__fail_build(b, SYN_E_SHAPE, "transpose: x is of rank %d, wanted 2", x->rank);
-  n->out = syn__value_new(b, SYN_OWN, 2, shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, SYN_OWN, 2, shape);
 }
 static void syn__transpose_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -8872,7 +8867,7 @@ static float syn__label_share(const syn__row_ids *labels) {
   for (i = 0; i < labels->count; i++) count += labels->ids[i] >= 0;
   return count ? 1.0f / (float)count : 0.0f;
 }
-/* Both passes use the kernel of >>loss, without label smoothing; scale 0: no gradient is written. */
+/* Both passes use the kernel of >>loss, without label smoothing. Scale 0: it writes no gradient. */
 static void syn__cross_entropy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const syn__row_ids *own = (const syn__row_ids *)n->own;
@@ -10201,8 +10196,7 @@ static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
                            own->count, w->rank);
   if (syn__ids_keep(b, n, 0, w->shape[0] - 1)) return SYN_E_VALUE;
   syn__inputs_as_params(n, 0);
-  n->out = syn__value_new(b, SYN_OWN, 2, shape);
-  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+  return syn__out_new(b, n, SYN_OWN, 2, shape);
 }
 static const syn_kind syn__kind_lookup = SYN__KIND_OF_ROWS(
     "lookup", "", 0, syn__lookup_shape, syn__lookup_forward, syn__lookup_backward);
@@ -12361,9 +12355,21 @@ static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
   return b->c->status;
 }
 
+static syn_status syn__score_unknown(syn_build *b, syn_text word) {
+  const char *nearest = NULL;
+  char list[80] = ""; /* the names, for the message */
+  syn__text_out w = syn__text_begin(list, sizeof list);
+  size_t i;
+  for (i = 0; i < SYN__COUNT(syn__scores) && SYN__MESSAGES; i++) {
+    syn__print(&w, "%s%s", i ? ", " : "", syn__scores[i]->name);
+    nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
+  }
+  return syn__fail_build(b, SYN_E_TEXT, "no kind '%.*s'; there are %s; did you mean '%s'?",
+                         word.size < 20 ? (int)word.size : 20, word.at, list, nearest);
+}
+
 /* Reads "R+V" into the list of scores; alpha has this order. */
 static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
-  const char *nearest = NULL;
   size_t i, at = 0, end;
   int s;
   while (at <= kinds.size) {
@@ -12373,14 +12379,7 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
     word.size = end - at;
     for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i]->name); i++)
       continue;
-    if (i == SYN__COUNT(syn__scores)) {
-      for (i = 0; i < SYN__COUNT(syn__scores); i++)
-        nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
-      return syn__fail_build(b, SYN_E_TEXT,
-                             "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
-                             " BD, BCRC, GLU; did you mean '%s'?",
-                             word.size < 20 ? (int)word.size : 20, word.at, nearest);
-    }
+    if (i == SYN__COUNT(syn__scores)) return syn__score_unknown(b, word);
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s] == syn__scores[i])
         return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
@@ -15596,7 +15595,7 @@ static int *syn__paths_again(syn_context *c, const syn__graph *g) {
 static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
                                syn__text_out *w) {
   const syn__value *v = m->g.values;
-  int i, k;
+  int i;
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
@@ -15607,8 +15606,7 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     syn__print(w, "%s%s", i ? " " : "", p->name);
-    for (k = 0; k < p->rank; k++) syn__print(w, "%c%d", k ? ',' : '[', p->shape[k]);
-    syn__print(w, "]");
+    syn__print_axes(w, p->shape, p->rank);
   }
   syn__print(w, "\n");
 }
