@@ -193,7 +193,7 @@ is '--nfc: the same answers' "$("$SYN" run -m nfc --nbest 4 in)" "$("$SYN" run -
 is '--nfc: the same measures' "$(share nfc --data nfc.tsv --metric nats,chrf)" "$(share nfc --data nfd.tsv --metric nats,chrf)"
 refused '--nfc and another tokenizer' 2 'syn: --nfc: the tokenizer of lf does not compose; *' train $net --init lf --data nfc.tsv \
   --nfc -o n
-says '--beam with --temperature' '*--beam 2 has no effect with --temperature*' run -m lf --beam 2 --temperature 1 lf.in
+says '--beam with --temperature' '*syn: --beam has no effect: --temperature samples*' run -m lf --beam 2 --temperature 1 lf.in
 refused 'trace of a model and a network' 2 'syn: trace wants either --model or *--encoder' trace -m lf --encoder linear -o page
 
 # -- white space: runs separate words; a line of blanks is empty --
@@ -279,7 +279,33 @@ says 'tags that are new' '*newtag.tsv: 1 of 2 labels are not in the training*: n
 printf 'ab\tba\nab \tdc\n' >blanks.tsv
 says 'labels with blanks' '*blanks.tsv: 1 labels begin or end in a blank, which makes them other labels*' train $net \
   --task classify --data blanks.tsv --encoder linear --tokenizer char -o n
-says 'no search' 'syn: --alpha has no effect: classify chooses without a search' run -m lf.class --alpha 1 lf.in
+# -- options that do nothing here --
+idle='has no effect'
+says 'no search' "syn: --alpha $idle: classes and tags are chosen without a search" run -m lf.class --alpha 1 lf.in
+says 'eval: no search' "*syn: --beam $idle: classes and tags are chosen*" eval -m lf.class --beam 1 --data labels.tsv
+says 'sampling without temperature' "syn: --top-k $idle: there is no --temperature*--seed $idle*" run -m lf --seed 1 --top-k 2 lf.in
+says 'eval of lm' "*--beam $idle: a loss needs no output*--max-len $idle*--type $idle*" eval -m lf.lm --data lf.tsv --beam 2 \
+  --max-len 3 --type i8
+says 'a loss alone' "*--too-long $idle: a loss needs no output*" eval -m lf --data lf.tsv --metric ppl --too-long cut
+says 'train: no decoder' "*--decoder $idle: classes and tags have no decoder*--every $idle*" train $net --task classify --data lf.tsv \
+  --encoder linear --decoder linear --tokenizer char --every 2 -o n
+says 'train: lm' "*--encoder $idle: a language model*--many-classes $idle*" train $net --task lm --data lf.tsv --encoder linear \
+  --decoder linear --batch 40 --tokenizer char --many-classes -o n
+says 'embed' "*--beam $idle: --layout file*" embed -m lf --layout file --beam 2 -o n
+says 'info' "*--type $idle: there is no --board*" info -m lf --type i4
+
+# -- values are printed when all are computed; a loss of no line is not defined --
+refused 'a metric that fails' 1 'syn: pearson wants one number a line*' score --metric exact,pearson lf.in lf.in
+refused 'eval: --max-len' 2 "syn: eval --max-len wants at most 12, the model's, given: 13" eval -m lf --data lf.tsv --max-len 13
+printf 'what\tdc\n' >what.tsv
+says 'no line has a loss' '*syn: no line has a loss: it is not defined*' eval -m lf.class --data what.tsv --metric nats,accuracy
+is 'no line has a loss: the other metric has a value' 'nats nan accuracy 0.00' "$(echo $(cat out))"
+refused 'a batch below any pair' 1 'syn: no pair of lf.tsv fits --max-len 12 or --batch' train $net $c --data lf.tsv --batch 2 -o n
+printf 'ab\tba\nq\txyz\n' >part.tsv
+says 'held back: unknown tokens' '*warning: part.tsv: * held-back source tokens are unknown*' train $net $c --data part.tsv \
+  --hold-back 0.5 -o n
+printf '\374\374a\tb\n' >latin2.tsv
+says 'unknown bytes' '*source tokens are unknown (67 %): they are bytes that are no UTF-8' eval -m lf --data latin2.tsv --metric exact
 for i in 1 2 3 4 5 6 7 8 9 10; do printf 'ab\tba\n'; done >twice.tsv
 says 'lines held back that are trained on' '*syn: 1 of the 1 lines held back of twice.tsv are in its training part, too*' \
   train $net $c --data twice.tsv --hold-back 0.1 -o n

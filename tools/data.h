@@ -105,7 +105,7 @@ static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FI
 typedef struct encoder {
   int *ids;
   size_t cap;
-  double tokens, unknown;
+  double tokens, unknown, invalid; /* invalid: bytes that are no UTF-8 */
 } encoder;
 
 /* Source and target of each line, as slices of the files. classify: the source is one text or
@@ -158,7 +158,9 @@ static void say_invalid(const text_scan *s, const char *path, size_t bytes) {
 static void say_scan(const text_scan *s, const char *path, size_t bytes, int composed) {
   char share[32];
   if (s->invalid) say_invalid(s, path, bytes);
-  if (s->zeros) fprintf(stderr, "syn: %s: %lu bytes are 0\n", path, (unsigned long)s->zeros);
+  if (s->zeros)
+    fprintf(stderr, "syn: %s: %lu bytes are 0, as in no text file; they are kept as characters\n", path,
+            (unsigned long)s->zeros);
   if (s->returns)
     fprintf(stderr, "syn: %s: %lu carriage returns inside of lines are kept as characters\n", path,
             (unsigned long)s->returns);
@@ -181,6 +183,7 @@ static void say_unknown(const encoder *e, const char *path, const char *side, co
   char share[32];
   int many = e->unknown > 0.01 * e->tokens;
   if (e->unknown <= 0.0) return;
+  if (e->invalid >= e->unknown) remedy = "they are bytes that are no UTF-8";
   percent(share, e->unknown, e->tokens);
   fprintf(stderr, "syn: %s%s: %.0f of %.0f %stokens are unknown (%s)%s%s\n",
           many ? "warning: " : "", path, e->unknown, e->tokens, side, share, many ? ": " : "",
@@ -372,6 +375,7 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
   }
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;
+  e->invalid += (double)syn_text_invalid(text);
   return n;
 }
 static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {

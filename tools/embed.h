@@ -68,8 +68,14 @@ static int run_embed(const arguments *a) {
   m = syn_model_view(&c, bytes.at, bytes.size);
   check_file(&c, model);
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
-  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(&bytes, name, &out);
-  else embed_small(&c, m, a, name, &out);
+  if (!strcmp(opt_text(a, "layout"), "file")) {
+    say_idle(a, "type|tokenizers|source-len|max-len|beam|sampling|top-k",
+             "--layout file writes the bytes of the model");
+    embed_file(&bytes, name, &out);
+  } else {
+    if (!strcmp(opt_text(a, "sampling"), "no")) say_idle(a, "top-k", "there is no --sampling yes");
+    embed_small(&c, m, a, name, &out);
+  }
   check(&c);
   write_file(path, out.at, out.size);
   free(out.at);

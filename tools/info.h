@@ -183,6 +183,7 @@ static int run_info(const arguments *a) {
   syn_cost total;
   context_open(&c, a);
   if (*opt_text(a, "board")) board_find(opt_text(a, "board")); /* a wrong name ends here */
+  if (!*opt_text(a, "board")) say_idle(a, "type", "there is no --board");
   m = info_model(&c, a);
   memset(&d, 0, sizeof d);
   d.m = m;

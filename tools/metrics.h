@@ -651,12 +651,15 @@ static lines score_read(const char *path, text_scan *s) {
   return lines_of(text);
 }
 
-/* Checks the names of the metrics before it opens a file; reads both files before it prints. */
+/* Checks the names of the metrics before it opens a file; reads both files and
+   computes all values before it prints. */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
   lines hyp, ref;
   text_scan s[2];
+  double *value;
+  size_t n;
   memset(s, 0, sizeof s);
   while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
   say_idle_options(a, list.at);
@@ -667,11 +670,12 @@ static int run_score(const arguments *a) {
     fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", a->words[0],
          (unsigned long)hyp.count, a->words[1], (unsigned long)ref.count);
   say_tabs(&hyp, &ref, list, a->words);
-  while (next_piece(&list, ",", &name)) {
-    const char *known = metric_find(name)->name;
-    double value = metric(known, hyp.at, ref.at, hyp.count, &m);
-    print_metric(known, value, hyp.count, opt_flag(a, "json"));
-  }
+  value = (double *)take(list.size + 1, sizeof *value); /* of each name */
+  for (rest = list, n = 0; next_piece(&rest, ",", &name); n++)
+    value[n] = metric(metric_find(name)->name, hyp.at, ref.at, hyp.count, &m);
+  for (n = 0; next_piece(&list, ",", &name); n++)
+    print_metric(metric_find(name)->name, value[n], hyp.count, opt_flag(a, "json"));
+  free(value);
   lines_free(&hyp);
   lines_free(&ref);
   return 0;

@@ -269,6 +269,13 @@ MAYBE_UNUSED static double opt_number(const arguments *a, const char *name) {
   parse_number(opt_text(a, name), &value);
   return value;
 }
+/* On the command line, not by --preset. */
+MAYBE_UNUSED static int option_given(const arguments *a, const option *o) {
+  int i;
+  for (i = 0; i < a->given_count; i++)
+    if (a->given[i].of == o && !a->given[i].of_preset) return 1;
+  return 0;
+}
 MAYBE_UNUSED static int opt_given(const arguments *a, const char *name) {
   int i;
   for (i = 0; i < a->given_count; i++)
@@ -281,6 +288,14 @@ MAYBE_UNUSED static const char *opt_each(const arguments *a, const char *name, i
   for (i = 0; i < a->given_count; i++)
     if (strcmp(a->given[i].of->name, name) == 0 && n-- == 0) return a->given[i].value;
   return NULL;
+}
+
+/* Says which options of "a|b|c" were given although they do nothing here, and why. */
+MAYBE_UNUSED static void say_idle(const arguments *a, const char *names, const char *why) {
+  const option *o;
+  for (o = a->command->options; o->name; o++)
+    if (in_choices(names, o->name) && option_given(a, o))
+      fprintf(stderr, "syn: --%s has no effect: %s\n", o->name, why);
 }
 
 /* -- help -- */

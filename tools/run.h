@@ -64,7 +64,13 @@ static void runner_batch(runner *r) {
 
 /* All decoders share the weights in panels. */
 static syn_model *runner_model(syn_context *c, const arguments *a) {
-  syn_model *m = syn_model_load(c, opt_text(a, "model"));
+  const char *path = opt_text(a, "model");
+  int most = opt_int(a, "max-len");
+  syn_model *m = syn_model_load(c, path);
+  check_file(c, path);
+  if (most > syn_model_config(m)->max_len)
+    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
+         syn_model_config(m)->max_len, most);
   syn_model_pack(m);
   return m;
 }
@@ -85,9 +91,6 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* 0 would be the library's default */
   r->config.max_len = opt_int(a, "max-len");
   r->most = syn_model_config(m)->max_len;
-  if (r->config.max_len > r->most)
-    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
-         r->most, r->config.max_len);
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
   r->config.type = opt_text(a, "type");
   r->too_long = opt_text(a, "too-long");
@@ -443,26 +446,22 @@ static void run_say(const runner *r, const char *path) {
   say_unknown(&r->e, path, "", UNKNOWN_TO_MODEL);
 }
 
+#define SEARCH_OPTIONS "beam|alpha|max-len|temperature|top-k|top-p|unknown|type|seed"
+#define NO_SEARCH "classes and tags are chosen without a search"
+
 /* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
    alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
-  static const char *const search[] = {"beam", "alpha", "max-len", "temperature", "top-k", "top-p",
-                                       "unknown", "type"};
-  size_t i;
   r->config.temperature = (float)opt_number(a, "temperature");
   r->config.top_k = opt_int(a, "top-k");
   r->config.top_p = (float)opt_number(a, "top-p");
   if (r->config.top_p <= 0.0f) r->config.top_p = FLT_MIN;
   r->config.unknown = opt_flag(a, "unknown");
-  for (i = 0; i < COUNT(search) && r->of >= CLASSIFY; i++)
-    if (opt_given(a, search[i]))
-      fprintf(stderr, "syn: --%s has no effect: %s chooses without a search\n", search[i],
-              syn_model_config(r->m)->task);
-  if (r->config.temperature > 0.0f && opt_given(a, "beam") && r->config.beam > 1)
-    fprintf(stderr, "syn: --beam %d has no effect with --temperature\n", r->config.beam);
+  if (r->of >= CLASSIFY) say_idle(a, SEARCH_OPTIONS, NO_SEARCH);
+  else if (r->config.temperature > 0.0f)
+    say_idle(a, r->config.beam > 1 ? "beam|alpha" : "alpha", "--temperature samples");
+  else say_idle(a, "top-k|top-p|seed", "there is no --temperature");
   if (r->config.temperature > 0.0f) r->config.beam = 1;
-  else if (r->config.top_k || r->config.top_p < 1.0f)
-    fprintf(stderr, "syn: --top-k and --top-p have no effect without --temperature\n");
   r->config.best = opt_int(a, "nbest");
   if (r->config.best > 1 && r->of == TAG)
     fail(WRONG_USE, "run --nbest %d: tag has one output a line", r->config.best);
@@ -492,7 +491,6 @@ static int run_run(const arguments *a) {
   if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
   context_open(&c, a);
   m = runner_model(&c, a);
-  check_file(&c, opt_text(a, "model"));
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
   runner_ready(&r);
@@ -524,7 +522,7 @@ typedef struct evaluation {
   pairs p;                  /* all but lm */
   syn_text *hyp;            /* [p.count] outputs; null until a metric needs them */
   syn_text *tags[2];        /* tag: [n_tags] outputs and references, tag by tag */
-  size_t n_tags;
+  size_t n_tags, outputs; /* outputs: what the last metric compared, lines or tags */
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
@@ -593,7 +591,9 @@ static void eval_loss(evaluation *e) {
     free(text.at);
   }
   loss_left_out(e);
-  syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
+  e->loss = 0.0;
+  if (syn_data_count(d)) syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
+  else fprintf(stderr, "syn: no line has a loss: it is not defined\n");
   check(&e->c);
   e->per_char = characters > 0.0 ? e->loss * (double)e->labels / characters : 0.0;
   syn_data_free(d);
@@ -716,41 +716,61 @@ static void eval_tags(evaluation *e) {
   free(ids.ids);
 }
 
-static void eval_output(evaluation *e, const char *name) {
+static double eval_output(evaluation *e, const char *name) {
   int of_tags = e->of == TAG && in_choices("accuracy|f1|mcc", name);
   const syn_text *hyp, *ref;
-  size_t n;
   if (!e->hyp) eval_decode(e);
   if (of_tags && !e->tags[0]) eval_tags(e);
-  n = of_tags ? e->n_tags : e->p.count;
   hyp = of_tags ? e->tags[0] : e->hyp;
   ref = of_tags ? e->tags[1] : e->p.side[1];
-  print_metric(name, metric(name, hyp, ref, n, &e->options), n, opt_flag(e->a, "json"));
+  e->outputs = of_tags ? e->n_tags : e->p.count;
+  return metric(name, hyp, ref, e->outputs, &e->options);
 }
 
-static void eval_metric(evaluation *e, syn_text name) {
-  int json = opt_flag(e->a, "json");
-  char share[32], beside[40] = "";
+/* NaN: no pair has a loss. */
+static double eval_of_loss(evaluation *e, syn_text name) {
   double value;
-  if (!is_loss_metric(name)) {
-    eval_output(e, metric_find(name)->name);
-    return;
-  }
   if (e->loss < 0.0) eval_loss(e);
   value = text_is(name, "ppl") ? exp(e->loss) : text_is(name, "nats") ? e->loss : e->per_char;
-  if (!(fabs(value) < (double)INFINITY)) /* JSON has neither NaN nor infinity */
+  if (!e->labels) return (double)NAN;
+  if (!(fabs(value) < (double)INFINITY))
     fail(FAILED_JOB, "%.*s of %s is %g: its weights are no numbers, or far too large",
          (int)name.size, name.at, opt_text(e->a, "model"), value);
-  if (e->unknown > 0.0) {
-    percent(share, e->unknown, 1.0);
-    snprintf(beside, sizeof beside, "\"unknown\":%.6f,", e->unknown);
-  }
+  return value;
+}
+
+/* A loss has the share of unknown tokens beside it. */
+static void print_loss(const evaluation *e, syn_text name, double value) {
+  char share[32], number[JSON_NUMBER], beside[60] = "";
+  int json = opt_flag(e->a, "json");
+  if (json && e->unknown > 0.0) snprintf(beside, sizeof beside, "\"unknown\":%.6f,", e->unknown);
+  if (!json && e->unknown > 0.0)
+    snprintf(beside, sizeof beside, " (%s of the tokens are unknown)",
+             percent(share, e->unknown, 1.0));
   if (json)
-    printf("{\"metric\":\"%.*s\",\"value\":%.6f,%s\"n\":%ld}\n", (int)name.size, name.at, value,
-           beside, e->labels);
-  else if (e->unknown > 0.0)
-    printf("%.*s %.4f (%s of the tokens are unknown)\n", (int)name.size, name.at, value, share);
-  else printf("%.*s %.4f\n", (int)name.size, name.at, value);
+    printf("{\"metric\":\"%.*s\",\"value\":%s,%s\"n\":%ld}\n", (int)name.size, name.at,
+           json_number(number, value, 6), beside, e->labels);
+  else {
+    snprintf(number, sizeof number, value == value ? "%.4f" : "nan", value);
+    printf("%.*s %s%s\n", (int)name.size, name.at, number, beside);
+  }
+}
+
+/* Prints after the last metric is computed, because one may fail. */
+static void eval_metrics(evaluation *e, syn_text list) {
+  double *value = (double *)take(list.size + 1, sizeof *value); /* of each name */
+  size_t *outputs = (size_t *)take(list.size + 1, sizeof *outputs), n = 0;
+  syn_text rest = list, name;
+  for (; next_piece(&rest, ",", &name); n++) {
+    if (is_loss_metric(name)) value[n] = eval_of_loss(e, name);
+    else value[n] = eval_output(e, metric_find(name)->name);
+    outputs[n] = e->outputs;
+  }
+  for (n = 0; next_piece(&list, ",", &name); n++)
+    if (is_loss_metric(name)) print_loss(e, name, value[n]);
+    else print_metric(metric_find(name)->name, value[n], outputs[n], opt_flag(e->a, "json"));
+  free(value);
+  free(outputs);
 }
 
 /* The metrics without --metric. */
@@ -769,7 +789,6 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->options = metric_options_of(a);
   context_open(&e->c, a);
   e->m = runner_model(&e->c, a);
-  check_file(&e->c, opt_text(a, "model"));
   e->of = task_of(syn_model_config(e->m)->task);
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (e->of == CLASSIFY) e->options.line = split_whole;
@@ -803,6 +822,15 @@ static void eval_close(evaluation *e) {
   syn_model_free(e->m);
 }
 
+/* Says which options of decoding do nothing for these metrics. */
+static void eval_say_idle(const evaluation *e, syn_text list) {
+  int decodes = 0;
+  syn_text name;
+  while (next_piece(&list, ",", &name)) decodes |= !is_loss_metric(name);
+  if (!decodes) say_idle(e->a, SEARCH_OPTIONS "|batch|too-long", "a loss needs no output");
+  else if (e->of >= CLASSIFY) say_idle(e->a, SEARCH_OPTIONS, NO_SEARCH);
+}
+
 static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
@@ -813,11 +841,12 @@ static int run_eval(const arguments *a) {
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
   say_idle_options(a, list.at);
+  eval_say_idle(&e, list);
   eval_read(&e);
   if (e.options.form & SYN_LOWERCASE && !opt_flag(a, "lowercase"))
     fprintf(stderr, "syn: %s writes lower case: the references are compared in lower case\n",
             opt_text(a, "model"));
-  while (next_piece(&list, ",", &name)) eval_metric(&e, name);
+  eval_metrics(&e, list);
   eval_close(&e);
   return 0;
 }

@@ -344,10 +344,14 @@ static void train_say_unknown(training *r, int valid, const char *const *path, c
                               const encoder *out) {
   double unknown = in->unknown + (out ? out->unknown : 0.0);
   double tokens = in->tokens + (out ? out->tokens : 0.0);
-  int two = out != NULL;
+  const char *held = valid && !*opt_text(r->a, "valid") && !*opt_text(r->a, "valid-src")
+                         ? "held-back " : "";
+  char side[40];
   r->unknown[valid] = tokens > 0.0 ? unknown / tokens : 0.0;
-  say_unknown(in, path[0], two ? "source " : "", train_remedy(r, r->of == LM));
-  if (two) say_unknown(out, path[1], "target ", train_remedy(r, 1));
+  snprintf(side, sizeof side, "%s%s", held, out ? "source " : "");
+  say_unknown(in, path[0], side, train_remedy(r, r->of == LM));
+  snprintf(side, sizeof side, "%starget ", held);
+  if (out) say_unknown(out, path[1], side, train_remedy(r, 1));
 }
 
 /* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0 where none fits,
@@ -355,14 +359,15 @@ static void train_say_unknown(training *r, int valid, const char *const *path, c
 static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
   size_t left = pairs_add(d, p, 0, p->count, t, most);
-  int asked = r->max_len;
+  const int asked = r->max_len;
+  const char *by_batch = most < asked ? " or --batch" : "";
   check(&r->c);
   if (left == p->count && needed)
-    fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
+    fail(FAILED_JOB, "no pair of %s fits --max-len %d%s", p->names[0], asked, by_batch);
   if (left && left < p->count)
-    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the "
-            "first is line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
-            most < asked ? " or --batch" : "", (unsigned long)p->first_left);
+    fprintf(stderr, "syn: %lu of %lu %spairs of %s do not fit --max-len %d%s and are left out; "
+            "the first is line %lu\n", (unsigned long)left, (unsigned long)p->count,
+            p->held ? "held-back " : "", p->names[0], asked, by_batch, (unsigned long)p->first_left);
   train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
                     r->of < CLASSIFY ? &p->encoders[1] : NULL);
   return left < p->count;
@@ -527,8 +532,8 @@ static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
 static syn_data *train_need_lines(training *r, pairs *p, int most, int valid) {
   syn_data *d = train_add_lines(r, p, most, valid);
   if (!d)
-    fail(FAILED_JOB, "no line of %s has two tokens or more and fits --max-len %d", p->names[0],
-         most);
+    fail(FAILED_JOB, "no line of %s has two tokens or more and fits --max-len %d%s", p->names[0],
+         r->max_len, most < r->max_len ? " or --batch" : "");
   return d;
 }
 
@@ -701,6 +706,21 @@ static void train_check_rule(const arguments *a) {
          "wanted", opt_text(a, "stop-after"));
 }
 
+/* Says which options do nothing for this task, or without others. */
+static void train_say_idle(const training *r) {
+  const arguments *a = r->a;
+  int valid = *opt_text(a, "valid") || *opt_text(a, "valid-src") || opt_number(a, "hold-back") > 0.0;
+  if (r->of >= CLASSIFY) say_idle(a, "decoder", "classes and tags have no decoder");
+  if (r->of == LM)
+    say_idle(a, "encoder|src-tokenizer", "a language model has a decoder and one --tokenizer");
+  if (r->of != CLASSIFY) say_idle(a, "many-classes", "the task is not classify");
+  if (!r->checkpoint) {
+    say_idle(a, "ignore-save-errors", "there is no --checkpoint");
+    if (!valid && opt_int(a, "average") <= 1)
+      say_idle(a, "every", "there is no --checkpoint, --valid, --hold-back or --average");
+  }
+}
+
 /* All checks of options that need no file. */
 static void train_check(const arguments *a) {
   if (opt_flag(a, "init-other-task") && !*opt_text(a, "init"))
@@ -791,6 +811,7 @@ static network train_network(training *r) {
   }
   init_network(r, &n.config);
   train_task(r, &n.config);
+  train_say_idle(r);
   memset(&k, 0, sizeof k);
   train_rule(r->a, &k);
   n.config.dropout = (float)opt_number(r->a, "dropout");
@@ -885,8 +906,9 @@ static void train_headline(const training *r) {
   const char *what = r->corrupt ? "texts" : rows[r->of];
   const syn_config *k = syn_model_config(r->m);
   if (r->json) return;
-  fprintf(stderr, "%lu %s, vocabulary %d, ", (unsigned long)syn_data_count(r->data), what,
-          r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
+  fprintf(stderr, "%lu %s, ", (unsigned long)syn_data_count(r->data), what);
+  if (r->valid) fprintf(stderr, "%lu of validation, ", (unsigned long)syn_data_count(r->valid));
+  fprintf(stderr, "vocabulary %d, ", r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
   if (r->of >= CLASSIFY) fprintf(stderr, "%d classes, ", k->classes);
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
   if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
