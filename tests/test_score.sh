@@ -465,13 +465,23 @@ awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", 23 * i % 997; print "" }'
 is 'a long line of many words' 1 "$( (within 300000; exec "$SYN" score --metric meteor-es long long.ref) | wc -l | tr -d ' ')"
 awk 'BEGIN { for (i = 0; i < 200000; i++) print i % 2 }' >ties
 is 'many ties' 'spearman 100.00' "$("$SYN" score --metric spearman ties ties)"
+[ -n "$SHORT" ] || {
+  head -c 40000000 /dev/zero | tr '\000' a >large
+  is 'out of memory' 'syn: out of memory: a block of 67108864 bytes is wanted, one of N fits; the last file read is large' \
+    "$( (within 90000; exec "$SYN" score --metric exact large large) 2>&1 | sed 's/one of [0-9]*/one of N/')"
+  rm large
+  printf 'ab\tba\ncd\tdc\n' >pairs.tsv
+  has 'out of memory: a batch that fits' 'syn: out of memory: * batch_tokens 16777216*; --batch [0-9]* fits' \
+    "$( (within 1500000; exec "$SYN" train --encoder linear --decoder 'linear->mh_dot_att' --tokenizer char --d-model 16 --heads 2 \
+      --max-len 8 --steps 1 --warmup 1 --data pairs.tsv --batch 16777216 --json -o n) 2>&1)"
+}
 
 # -- files --
 score 'CRLF' 100.00 'a b\r\nc\r\n' 'a b\nc\n' --metric exact
 score 'no last line end' 100.00 'a b\nc' 'a b\nc\n' --metric exact
 printf 'a\377b\300 \000c d e\n\342\202\n' >h
 is 'not UTF-8' 'bleu 100.00 chrf 100.00 per 0.00' \
-  "$("$SYN" score --metric bleu,chrf,per --lowercase h h | tr '\n' ' ' | sed 's/ $//')"
+  "$("$SYN" score --metric bleu,chrf,per --lowercase h h 2>err | tr '\n' ' ' | sed 's/ $//')"
 printf 'a b c d\n' >h
 is 'json' '{"metric":"bleu","value":100.00,"n":1}' "$("$SYN" score --json --metric bleu h h)"
 is 'standard input' 'exact 100.00' "$("$SYN" score --metric exact - h <h)"

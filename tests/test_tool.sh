@@ -21,9 +21,9 @@ train() { "$SYN" train "$@"; }
 
 is 'version' "syn $(sed -n 's/^#define SYN_VERSION "\(.*\)"/\1/p' "$here/../synthesizer.h")" "$("$SYN" --version)"
 
-# -- data: words of a to e, to be reversed; every third target has an alternative --
-words abcde 1 300 '\tother' >data.tsv
-words abcde 2 40 '\tother' >valid.tsv
+# -- data: words of a to e, to be reversed --
+words abcde 1 300 >data.tsv
+words abcde 2 40 >valid.tsv
 cut -f 1 valid.tsv >lines
 brief=$QUICK$SHORT
 steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
@@ -48,9 +48,17 @@ is 'train: a line each --every' $((steps / 10)) "$(wc -l <log | tr -d ' ')"
 has 'train: plain lines' \
   '*step 10  loss *  valid *  lr * tokens/s*step 10, epoch 1: n is written, best*' \
   "$(train $net -o n --steps 10 --every 10 2>&1)"
+words abcde 1 300 '\tother' >others.tsv # every third target has an alternative
+"$SYN" train --data others.tsv --valid valid.tsv $small $one_layer -o n --steps 2 --json >log2 2>err
+is 'train: alternatives are said' 'syn: others.tsv: 100 of 300 targets have further columns, which are other accepted targets' \
+  "$(head -n 1 err)"
+train --data data.tsv --valid valid.tsv $small $one_layer -o n --steps 2 --json >log 2>err
+is 'train: alternatives are not trained on' "$(cut -d , -f 1-4 log)" "$(cut -d , -f 1-4 log2)"
 is 'train: nothing on stdout' '' "$(train $net -o n --steps 2 2>err)"
 has 'train: the default end' '*pairs, vocabulary 9, * parameters, [0-9]* steps*' \
   "$(train $net -o n --steps 0 --epochs 0.1 2>&1)"
+
+has 'train: rows for validation' '*, 2 steps; 40 for validation*' "$(train $net -o n --steps 2 2>&1)"
 
 # -- run --
 "$SYN" run -m m lines >out 2>err
@@ -805,7 +813,7 @@ refused 'a page over its model' 2 'syn: plot --output and --model name the same 
   plot -m m -o m
 refused 'info of two networks' 2 'syn: info wants either *, --d-model' info -m m --d-model 8
 refused 'a message is one line' 2 "syn: no preset a\\\\x0ab; *" info --preset "$(printf 'a\nb')"
-has 'sampling options without temperature' '*no effect without --temperature*' \
+has 'sampling options without temperature' '*no effect: there is no --temperature*' \
   "$("$SYN" run -m m --top-k 3 lines 2>&1)"
 "$SYN" golden m nowhere >out 2>err
 is 'golden: what is no golden file' '1  m: FAILED: test.src is not there' \

@@ -517,7 +517,7 @@ enum { LARGE = 4 << 20 };
 static float *matrix(const gemm *g, size_t floats) {
   size_t least = LARGE / sizeof(float);
   float *x = (float *)syn__alloc(g->t->c, floats > least ? floats : least, sizeof *x);
-  if (!x) fail(FAILED_JOB, "out of memory: %lu numbers", (unsigned long)floats);
+  if (!x) no_memory(floats, sizeof *x);
   return x;
 }
 

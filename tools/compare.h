@@ -22,8 +22,7 @@ typedef struct word_list {
 } word_list;
 
 static void word_put(word_list *l, const char *at, size_t size) {
-  l->at = (char **)realloc(l->at, (l->count + 1) * sizeof *l->at);
-  if (!l->at) fail(FAILED_JOB, "out of memory: %lu words", (unsigned long)l->count);
+  l->at = (char **)grow(l->at, l->count + 1, sizeof *l->at);
   l->at[l->count] = (char *)take(size + 1, 1);
   if (size) memcpy(l->at[l->count], at, size);
   l->count++;

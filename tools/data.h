@@ -237,7 +237,7 @@ static void pairs_split(pairs *p) {
     if (!tab)
       fail(FAILED_JOB, "%s line %lu has no TAB; %s is wanted, given: %.*s", p->names[0],
            (unsigned long)i + 1, first ? "label TAB text" : "source TAB target",
-           short_size(line), line.at);
+           line.size ? short_size(line) : 7, line.size ? line.at : "nothing");
     p->side[first][i] = p->side[!first][i] = line;
     p->side[first][i].size = (size_t)(tab - line.at);
     p->side[!first][i].at = tab + 1;

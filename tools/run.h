@@ -486,7 +486,7 @@ static int run_run(const arguments *a) {
   memset(&in, 0, sizeof in);
   if (!from_file && is_stream(1, "-"))
     fail(WRONG_USE, "run reads standard input, and standard output goes to the same file");
-  in.path = from_file ? a->words[0] : "stdin";
+  in.path = file_read = from_file ? a->words[0] : "stdin";
   in.f = from_file ? open_file(in.path, "rb") : stdin;
   if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
   context_open(&c, a);

@@ -20,8 +20,7 @@ MAYBE_UNUSED static void buffer_reserve(buffer *b, size_t more) {
   if (need <= b->cap && b->at) return;
   if (b->cap < 64) b->cap = 64;
   while (b->cap < need) b->cap = size_mul(b->cap, 2);
-  b->at = (char *)realloc(b->at, b->cap);
-  if (!b->at) fail(FAILED_JOB, "out of memory: %lu bytes", (unsigned long)need);
+  b->at = (char *)grow(b->at, b->cap, 1);
 }
 MAYBE_UNUSED static void put(buffer *b, const char *at, size_t size) {
   buffer_reserve(b, size);
@@ -116,6 +115,7 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
   size_t got;
+  file_read = path;
   if (!f) fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
   do {
     buffer_reserve(&b, 65536);
@@ -323,9 +323,8 @@ MAYBE_UNUSED static void units_free(units *u) {
 MAYBE_UNUSED static void unit_put(units *u, const char *at, size_t size) {
   if (u->count == u->cap) {
     u->cap = u->cap ? 2 * u->cap : 32;
-    u->from = (size_t *)realloc(u->from, u->cap * sizeof *u->from);
-    u->to = (size_t *)realloc(u->to, u->cap * sizeof *u->to);
-    if (!u->from || !u->to) fail(FAILED_JOB, "out of memory: %lu words", (unsigned long)u->cap);
+    u->from = (size_t *)grow(u->from, u->cap, sizeof *u->from);
+    u->to = (size_t *)grow(u->to, u->cap, sizeof *u->to);
   }
   u->from[u->count] = u->text.size;
   put(&u->text, at, size);

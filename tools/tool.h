@@ -128,12 +128,34 @@ static void context_of(syn_context *c, int threads, const char *isa) {
 /* a * b, or SIZE_MAX when the product overflows: an allocation of that size always fails. */
 static size_t size_mul(size_t a, size_t b) { return b && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
 
+/* The file that is read or was read last: most of the memory is for what it holds. */
+static const char *file_read = "";
+
+/* Exits: there is no block for `count` elements of `size` bytes. Says how large a block there is. */
+static void no_memory(size_t count, size_t size) NO_RETURN;
+static void no_memory(size_t count, size_t size) {
+  const double wanted = (double)count * (double)size;
+  size_t fits = size_mul(count, size) / 2;
+  void *at = malloc(fits);
+  while (!at && fits) at = malloc(fits /= 2);
+  free(at);
+  fail(FAILED_JOB, "out of memory: a block of %.0f bytes is wanted, one of %.0f fits%s%s", wanted,
+       (double)fits, *file_read ? "; the last file read is " : "", file_read);
+}
+
 /* `count` zeroed elements of `size` bytes; exits when memory runs out. */
 static void *take(size_t count, size_t size) {
   void *at = calloc(count ? count : 1, size);
-  if (!at) fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
-                (unsigned long)size);
+  if (!at) no_memory(count, size);
   return at;
+}
+
+/* The block with room for `count` elements of `size` bytes; likewise. */
+MAYBE_UNUSED static void *grow(void *at, size_t count, size_t size) {
+  const size_t bytes = size_mul(count, size);
+  void *to = bytes < SIZE_MAX ? realloc(at, bytes ? bytes : 1) : NULL;
+  if (!to) no_memory(count, size);
+  return to;
 }
 
 /* Prints results, which may hold any bytes: visible on a terminal. */

@@ -163,8 +163,7 @@ typedef struct token_row {
   int count;
 } token_row;
 static void token_put(token_row *t, const int *ids, int count) {
-  t->ids = (int *)realloc(t->ids, ((size_t)t->count + (size_t)count + 1) * sizeof *t->ids);
-  if (!t->ids) fail(FAILED_JOB, "out of memory: %d tokens", count);
+  t->ids = (int *)grow(t->ids, (size_t)t->count + (size_t)count + 1, sizeof *t->ids);
   if (count) memcpy(t->ids + t->count, ids, (size_t)count * sizeof *ids);
   t->count += count;
 }

@@ -906,13 +906,14 @@ static void train_headline(const training *r) {
   const char *what = r->corrupt ? "texts" : rows[r->of];
   const syn_config *k = syn_model_config(r->m);
   if (r->json) return;
-  fprintf(stderr, "%lu %s, ", (unsigned long)syn_data_count(r->data), what);
-  if (r->valid) fprintf(stderr, "%lu of validation, ", (unsigned long)syn_data_count(r->valid));
-  fprintf(stderr, "vocabulary %d, ", r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
+  fprintf(stderr, "%lu %s, vocabulary %d, ", (unsigned long)syn_data_count(r->data), what,
+          r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
   if (r->of >= CLASSIFY) fprintf(stderr, "%d classes, ", k->classes);
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
-  if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
-  else fprintf(stderr, "%g minutes\n", r->minutes);
+  if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps", r->config.steps);
+  else fprintf(stderr, "%g minutes", r->minutes);
+  if (r->valid) fprintf(stderr, "; %lu for validation", (unsigned long)syn_data_count(r->valid));
+  fputc('\n', stderr);
 }
 
 /* Mean source tokens per sentence, end included: the trainer counts labels, and the speed shown is
@@ -928,6 +929,24 @@ static double tokens_per_label(const training *r) {
   return r->of == CLASSIFY ? sum / rows : 1.0;
 }
 
+/* Exits: there is no memory for the training. Says which --batch would have some. */
+static void train_no_memory(training *r) {
+  syn_train_config k = r->config;
+  void *block = NULL;
+  char said[sizeof r->c.message];
+  syn_plan plan;
+  memcpy(said, r->c.message, sizeof said);
+  syn_context_clear(&r->c);
+  while (!block && k.batch_tokens / 2 > r->max_len) {
+    k.batch_tokens /= 2;
+    if (syn_plan_of(&r->c, syn_model_config(r->m), &k, NULL, &plan)) break;
+    block = malloc(plan.training + plan.activations);
+  }
+  free(block);
+  if (!block) fail(FAILED_JOB, "%s", said);
+  fail(FAILED_JOB, "%s; --batch %d fits", said, k.batch_tokens);
+}
+
 /* Makes model and trainer after the data are read. */
 static void train_make(training *r, network *n) {
   n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
@@ -940,6 +959,7 @@ static void train_make(training *r, network *n) {
   train_configure(r);
   if (r->choose) train_choose_steps(r);
   r->t = syn_trainer_new(&r->c, r->m, &r->config);
+  if (r->c.status == SYN_E_MEMORY) train_no_memory(r);
   check_use(&r->c);
   r->per_label = tokens_per_label(r);
   train_headline(r);
