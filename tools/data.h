@@ -372,10 +372,10 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
     if (!first) e->ids[n++] = SYN_END;
     first = 0;
     n += syn_tokenizer_encode(t, piece, e->ids + n, (int)e->cap - n);
+    e->invalid += (double)syn_text_invalid(piece);
   }
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;
-  e->invalid += (double)syn_text_invalid(text);
   return n;
 }
 static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
