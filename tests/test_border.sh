@@ -270,6 +270,11 @@ is 'classes that differ in blanks only are right as they are' 'accuracy 100.00 f
 "$SYN" eval -m blanks --data changed.tsv --metric accuracy,f1,exact >out 2>err
 is 'classes that differ in blanks only are wrong when exchanged' 'accuracy 0.00 f1 0.00 exact 0.00' "$(echo $(cat out))"
 has 'classes that differ in blanks only: said' '*syn: accuracy: 4 of 4 lines are wrong for their white space alone*' "$(cat err)"
+printf 'a\rb\tgood\na b\tbad\n' >returns.tsv
+"$SYN" train --task classify --data returns.tsv --tokenizer char --encoder 'pos->res(syn_att(V))' --d-model 16 \
+  --heads 2 --steps 40 --warmup 1 --batch 300 --max-len 10 --dropout 0 -o returns 2>err
+is 'a class with a carriage return is right as it is' 'accuracy 100.00' \
+  "$("$SYN" eval -m returns --data returns.tsv --metric accuracy 2>err)"
 printf 'pos\tgood\nneg\tbad\tx\npos\tfine\n' >columns.tsv
 says 'a TAB within a text of classify is said' '*columns.tsv: 1 of 3 lines have not as many columns as the first one; the first of them is line 2*' \
   train $net --task classify --encoder linear --tokenizer char --data columns.tsv -o n
@@ -297,6 +302,10 @@ says 'info' "*--type $idle: there is no --board*" info -m lf --type i4
 # -- values are printed when all are computed; a loss of no line is not defined --
 refused 'a metric that fails' 1 'syn: pearson wants one number a line*' score --metric exact,pearson lf.in lf.in
 refused 'eval: --max-len' 2 "syn: eval --max-len wants at most 12, the model's, given: 13" eval -m lf --data lf.tsv --max-len 13
+refused 'standard input twice' 2 'syn: score reads standard input once, given twice: -' score --metric exact - -
+refused 'standard input for both sides' 2 'syn: eval reads standard input once*' eval -m lf --src - --tgt -
+printf '\n\n' >letters
+refused 'an empty line is no pair' 1 'syn: letters line 1 has no TAB; source TAB target is wanted, given: nothing' eval -m lf --data letters
 printf 'what\tdc\n' >what.tsv
 says 'no line has a loss' '*syn: no line has a loss: it is not defined*' eval -m lf.class --data what.tsv --metric nats,accuracy
 is 'no line has a loss: the other metric has a value' 'nats nan accuracy 0.00' "$(echo $(cat out))"

@@ -208,11 +208,15 @@ MAYBE_UNUSED static void check_written(const arguments *a, const char *written, 
 /* The words of a command are files that it reads, unless help calls them NAME. */
 MAYBE_UNUSED static void check_files(const arguments *a) {
   const option *o;
-  int words = strstr(a->command->words, "NAME") ? 0 : a->word_count, i;
+  int words = strstr(a->command->words, "NAME") ? 0 : a->word_count, i, inputs = 0;
   for (i = 0; i < a->given_count + words; i++) {
     const given_option *g = i < a->given_count ? &a->given[i] : NULL;
     const char *path = g ? g->value : a->words[i - a->given_count];
-    if ((!g || g->of->kind == READS) && is_stream(1, path))
+    if (g && g->of->kind != READS) continue;
+    inputs += strcmp(path, "-") == 0;
+    if (inputs > 1)
+      fail(WRONG_USE, "%s reads standard input once, given twice: -", a->command->name);
+    if (is_stream(1, path))
       fail(WRONG_USE, "%s reads %s, and standard output goes there", a->command->name, path);
   }
   for (o = a->command->options; o->name; o++)

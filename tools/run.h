@@ -37,6 +37,7 @@ typedef struct runner {
   const syn_tokenizer *in, *out;
   task of;
   int lm, json, terminal, stream, batch;
+  int raw;         /* eval: a class may hold a carriage return, which its reference has, too */
   int rows;        /* run: most tokens of a batch */
   int most;        /* most tokens of an input, its end or begin token included */
   uint64_t seed;
@@ -170,6 +171,7 @@ static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, flo
   else snprintf(head, sizeof head, "%lu\t%.6f\t", (unsigned long)j->line, (double)score);
   if (r->json || several) put(&j->out, head, strlen(head));
   if (r->json) put_json(&j->out, text), put_byte(&j->out, '}');
+  else if (r->raw) put(&j->out, text.at, text.size);
   else put_line_text(&j->out, text.at, text.size);
   put_byte(&j->out, '\n');
 }
@@ -604,6 +606,7 @@ static void eval_decode(evaluation *e) {
   runner r;
   size_t i;
   runner_open(&r, &e->c, e->m, e->a);
+  r.raw = e->of == CLASSIFY;
   runner_ready(&r);
   e->jobs = (job *)take(e->p.count, sizeof *e->jobs);
   e->hyp = (syn_text *)take(e->p.count, sizeof *e->hyp);
