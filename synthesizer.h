@@ -10761,10 +10761,10 @@ static int syn__row_order(int at, int count, int nk) {
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `columns`
+/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `cols`
    columns of Pd_i. */
 static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd,
-                                  int columns) {
+                                  int cols) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
@@ -10776,16 +10776,16 @@ static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float
     memcpy(pd, p, seen * sizeof *p);
     t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
   }
-  if ((size_t)columns > seen) memset(pd + seen, 0, ((size_t)columns - seen) * sizeof *pd);
+  if ((size_t)cols > seen) memset(pd + seen, 0, ((size_t)cols - seen) * sizeof *pd);
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
 static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin,
                                       int end, float *pd, size_t pd_row) {
-  int at, r, count = end - begin, columns = syn__keys_seen(&o->g, end - 1);
+  int at, r, count = end - begin, cols = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_order(at, count, o->g.nk);
-    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, columns);
+    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, cols);
   }
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
@@ -10836,23 +10836,23 @@ static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int 
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
-   causal mask, up to `columns`, become 0. */
+   causal mask, up to `cols`, become 0. */
 static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, float *dp,
-                                  int columns) {
+                                  int cols) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   else memcpy(p, dp, seen * sizeof *p);
   if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
-  if ((size_t)columns > seen) memset(dp + seen, 0, ((size_t)columns - seen) * sizeof *dp);
+  if ((size_t)cols > seen) memset(dp + seen, 0, ((size_t)cols - seen) * sizeof *dp);
 }
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
    tiles of dPd; syn__softmax_row_back clears the columns behind the causal mask. */
 static void syn__head_back(const syn_tape *t, const syn__head *o) {
   size_t row = syn__block_row(o->g.nk);
-  int i, r, at, end, columns;
+  int i, r, at, end, cols;
   syn_matrix v = syn_matrix_of(o->v, o->g.nk, o->c, o->v_row);
   syn__product dp = syn__product_of(
       syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
@@ -10862,11 +10862,11 @@ static void syn__head_back(const syn_tape *t, const syn__head *o) {
   for (i = 0; i < o->g.nq; i = end) {
     end = syn__query_block_end(&o->g, i);
     dp.a.x = dv.b.x = (float *)o->dy + (size_t)i * o->y_row;
-    columns = syn__keys_seen(&o->g, end - 1);
-    t->k->gemm(&dp, 0, end - i, 0, (columns + 15) / 16);
+    cols = syn__keys_seen(&o->g, end - 1);
+    t->k->gemm(&dp, 0, end - i, 0, (cols + 15) / 16);
     for (at = 0; at < end - i; at++) {
       r = syn__row_order(at, end - i, o->g.nk);
-      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, columns);
+      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, cols);
     }
     syn__causal_block_tn(t, &o->g, dv, i, end);
   }

@@ -566,21 +566,23 @@ static int of_read(syn_file *f, uint64_t *hash) {
 static int call_file_load(world *w, uint64_t *hash) {
   return of_read(syn_file_load(&w->c, "good.safetensors"), hash);
 }
-/* A source of bytes that were written before. */
+/* A source of bytes that were written before; it fails behind `limit` of them. */
 typedef struct reading {
   const bytes *b;
-  size_t at;
+  size_t at, limit;
 } reading;
 static size_t bytes_read(void *user, void *to, size_t size) {
   reading *r = (reading *)user;
-  memcpy(to, r->b->at + r->at, size);
-  r->at += size;
-  return size;
+  const size_t n = size < r->limit - r->at ? size : r->limit - r->at;
+  memcpy(to, r->b->at + r->at, n);
+  r->at += n;
+  return n;
 }
 static syn_source source_of(reading *r, const bytes *b) {
   syn_source source = {bytes_read, NULL, 0};
   r->b = b;
   r->at = 0;
+  r->limit = b->size;
   source.user = r;
   source.size = b->size;
   return source;
@@ -1324,6 +1326,32 @@ static int prepare(void) {
   return check_failed == 0;
 }
 
+/* A source that fails: no model, a trainer as it was, nothing is left. */
+static void test_sources(void) {
+  uint64_t before;
+  size_t limit;
+  reading r;
+  syn_source source;
+  world w;
+  if (!world_make(&w)) return;
+  before = hash_world(&w);
+  for (limit = 0; limit < good_checkpoint.size; limit += limit < 40 ? 1 : 197) {
+    const long blocks = w.h.blocks;
+    source = source_of(&r, &good_checkpoint);
+    r.limit = limit;
+    CHECK(syn_trainer_load_from(w.t, &source) == SYN_E_FILE && strstr(w.c.message, "source: only "),
+          "%lu bytes: %s", (unsigned long)limit, w.c.message);
+    syn_context_clear(&w.c);
+    source = source_of(&r, &good_checkpoint);
+    r.limit = limit;
+    CHECK(!syn_model_load_from(&w.c, &source) && w.c.status == SYN_E_FILE && r.at == limit,
+          "%lu bytes: %s", (unsigned long)limit, w.c.message);
+    syn_context_clear(&w.c);
+    CHECK(w.h.blocks == blocks && hash_world(&w) == before, "%lu bytes: changed", (unsigned long)limit);
+  }
+  world_free(&w);
+}
+
 int main(void) {
   size_t i, n = sizeof jobs / sizeof *jobs;
   long tried = 0;
@@ -1332,6 +1360,7 @@ int main(void) {
   if (prepare()) {
     for (i = 0; i < n; i++) tried += test_job(&jobs[i]);
     test_buffers();
+    test_sources();
     printf("%lu calls, %ld allocations refused\n", (unsigned long)n, tried);
   }
   free(saved_tokenizer.at);
