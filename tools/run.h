@@ -527,7 +527,7 @@ typedef struct evaluation {
   size_t n_tags;
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
-  long labels;
+  int64_t labels;
   size_t left;              /* pairs that do not fit the model */
   double unknown;           /* share of the tokens that the model does not know */
   int how;                  /* of read_data */
@@ -746,8 +746,8 @@ static void eval_metric(evaluation *e, syn_text name) {
     snprintf(beside, sizeof beside, "\"unknown\":%.6f,", e->unknown);
   }
   if (json)
-    printf("{\"metric\":\"%.*s\",\"value\":%.6f,%s\"n\":%ld}\n", (int)name.size, name.at, value,
-           beside, e->labels);
+    printf("{\"metric\":\"%.*s\",\"value\":%.6f,%s\"n\":%lld}\n", (int)name.size, name.at, value,
+           beside, (long long)e->labels);
   else if (e->unknown > 0.0)
     printf("%.*s %.4f (%s of the tokens are unknown)\n", (int)name.size, name.at, value, share);
   else printf("%.*s %.4f\n", (int)name.size, name.at, value);
