@@ -228,9 +228,9 @@
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
-   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
-   (examples/mpi), on every machine and compiler. NEON of 32-bit ARM flushes denormals, x87 rounds to
-   other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, and of
+   processes (examples/mpi), on every machine and compiler. NEON of 32-bit ARM flushes denormals,
+   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
    Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
    others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
    -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
@@ -1507,8 +1507,8 @@ SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, in
    next batch of the data, whose arrays live until the next call of the trainer; null: it is passed
    over. state->epoch and ->batch move on. */
 SYN_API syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch);
-/* Adds the gradient of a batch to *g; a g that is zeroed begins a sum. `number`, 0 to accumulate - 1:
-   which batch of the step it is; the dropout masks depend on it. A trainer has one gradient: each
+/* Adds the gradient of a batch to *g; a g that is zeroed begins a sum. `number`, 0 to accumulate -
+   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient: each
    call takes the g of the call before, or a zeroed one. */
 SYN_API syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int number,
                                           syn_gradient *g);
@@ -21818,8 +21818,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                      (long long)k->warmup);
   if (k->every < 0 || k->patience < 0 || k->stop_after < 0 || k->halve < 0 || k->halve > 1)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: every %lld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
-                     "halve 0 or 1", (long long)k->every, k->patience, k->stop_after, k->halve);
+                     "training: every %lld, patience %d, stop_after %d, halve %d: wanted 0 or "
+                     "more, halve 0 or 1", (long long)k->every, k->patience, k->stop_after, k->halve);
   if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
         k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
@@ -21923,9 +21923,9 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
 
 /* -- the gradient of a step --
 
-   It is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same bits whichever process computes
-   which batch. So from the second batch on the sum changes places with `before`, g_i is computed
-   from zero, and the sum is added to it. Without `before`, which a caller's step of several batches
+   It is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same bits whichever process
+   computes which batch. So from the second batch on the sum changes places with `before`, g_i is
+   computed from zero, and the sum is added to it. Without `before`, which a caller's step of several batches
    may lack, batch i adds to the gradient of those before it. */
 
 /* Adds the gradient of the bound batch, of its summed loss times `scale`, its summed loss and its
@@ -21949,8 +21949,8 @@ static void syn__train_exchange_gradients(syn_trainer *t) {
 }
 
 /* Dropout depends on seed, step and number of the batch alone, so a resumed training has the same
-   masks. The constant keeps step 0 from leaving the seed unchanged, since mix(0) = 0. How many labels
-   the step has is known after its last batch, so the loss is not divided here. */
+   masks. The constant keeps step 0 from leaving the seed unchanged, since mix(0) = 0. How many
+   labels the step has is known after its last batch, so the loss is not divided here. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, int number,
                                    syn_gradient *g) {
   const int add = g->x && t->before;
@@ -22082,8 +22082,8 @@ syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int nu
   syn_status s;
   if (!t || !syn__given(t->c, batch, "batch") || syn__gradient_fits(t, g, 1)) return SYN_E_VALUE;
   if (number < 0 || number >= t->config.accumulate)
-    return syn__fail(t->c, SYN_E_VALUE, "training: batch %d of a step, wanted 0 to %d: accumulate - 1",
-                     number, t->config.accumulate - 1);
+    return syn__fail(t->c, SYN_E_VALUE, "training: batch %d of a step, wanted 0 to %d: accumulate is "
+                     "%d", number, t->config.accumulate - 1, t->config.accumulate);
   s = syn__train_ready(t);
   if (s != SYN_OK) return s;
   s = syn__train_ends(t, batch);
