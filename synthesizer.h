@@ -93,7 +93,7 @@
      buffers that share memory: syn__item_values (lifetimes), syn__place (offsets)
      threads: syn_parallel; sums over rows: syn__column_sums, each column in one thread
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
-     optimizers: syn__optimizers; a step that is refused: syn__train_finish
+     optimizers: syn__optimizers; a step that is refused: syn__train_update
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
      end of an output: syn__choose_extensions, syn__beam_top; its score: syn__length_penalty
      tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
@@ -228,9 +228,9 @@
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
-   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
-   (syn_reduce), on every machine and compiler. NEON of 32-bit ARM flushes denormals, x87 rounds to
-   other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, and of
+   processes (examples/mpi), on every machine and compiler. NEON of 32-bit ARM flushes denormals,
+   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
    Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
    others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
    -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
@@ -287,7 +287,11 @@
    that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
    source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
    syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a file
-   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error. */
+   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
+   error; a program adds up the gradients of several processes itself, by syn_trainer_next,
+   _accumulate and _update, in place of rank, ranks and reduce; syn_trainer_save has the arguments
+   of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
+   syn_options have a user each. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -475,13 +479,14 @@ typedef struct syn_options {
   /* 0: malloc. Called only by functions that make something; must not call the library */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
-  void *user;                                   /* handed to both, and to `parallel` */
+  void *alloc_user;                             /* handed to both: they are one allocator */
   const char *isa; /* 0: the best one this machine has; or a name, for example "scalar" */
   int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. It decides alone how to
      wait for its threads, and calls nothing else of the library. 0: OpenMP, if built in */
   void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
+  void *parallel_user;                          /* handed to parallel */
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
@@ -766,15 +771,6 @@ typedef struct syn_data syn_data;
 typedef struct syn_trainer syn_trainer;
 typedef struct syn_decoder syn_decoder;
 
-/* Adds up over all ranks of a training. x [n] becomes ((x_0 + x_1) + x_2) ..., in this order, x_r
-   being that of rank r: floats where size is 4, doubles where it is 8. Called during the backward
-   pass, by its thread, for each block of the gradient as soon as the block is finished, then for
-   loss and labels; all ranks make the same calls in the same order. It may return before the sum is
-   there, since x stays where it is and nobody touches it until the call with x null (n 0), which
-   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. It must
-   not use the trainer, which refuses that with an error. */
-typedef int (*syn_reduce)(void *user, void *x, size_t n, size_t size);
-
 /* How to train. Zeroed, a field means what its comment says. */
 typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd", "muon" */
@@ -783,8 +779,8 @@ typedef struct syn_train_config {
      muon: 0.01, noam: 1; adafactor: its own rate min(0.01, t^-1/2), which no schedule but plateau
      changes. adafactor multiplies either by the RMS of the tensor (at least 0.001) */
   float lr;
-  long warmup;            /* steps from 0 to lr, w; 0: no warm-up */
-  long steps;             /* updates in all; 0: 1000 */
+  int64_t warmup;         /* steps from 0 to lr, w; 0: no warm-up */
+  int64_t steps;          /* updates in all; 0: 1000 */
   /* sgd, muon: momentum. 0: 0.9, muon 0.95, adafactor none; below 0: none. For tensors that muon
      leaves to Adam it is 0.9 */
   float beta1;
@@ -792,11 +788,11 @@ typedef struct syn_train_config {
   float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
-  /* batches per update, those of all ranks together; 0: `ranks`. Their gradients are added in
-     order; a rank with more than one needs one more array of gradients */
+  /* batches per update; 0: 1. Their gradients are added in order; more than one need one more array
+     of gradients */
   int accumulate;
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
-  long every;             /* updates between validations; 0: never */
+  int64_t every;          /* updates between validations; 0: never */
   int average;            /* checkpoints kept in memory for syn_trainer_average, at most 1000: the
                              best, without validation data the newest. 0: none */
   /* moving average of the weights, over about this share of the updates so far (at most 1): 0.1
@@ -813,27 +809,28 @@ typedef struct syn_train_config {
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
-  /* One training by `ranks` processes (0: one), with the same data, network and configuration but
-     for `rank`, 0 .. ranks - 1. Rank r computes batches r, r + ranks ... of the `accumulate` of an
-     update, and `reduce` adds up. So every rank has the weights, the state and the bits of one
-     process with the same `accumulate`; each validates by itself. A rank whose step fails before
-     its call of `reduce` leaves the others waiting there: its program must end all of them */
-  int rank, ranks;
-  syn_reduce reduce;      /* null: only with one rank */
-  void *reduce_user;
 } syn_train_config;
 
 /* The state of a training; a checkpoint holds it. */
 typedef struct syn_train_state {
-  long step, epoch, batch; /* updates done; epoch and batch that come next */
-  long tokens;             /* labels seen */
-  long validations, worse; /* done; since the best one */
+  int64_t step, epoch, batch; /* updates done; epoch and batch that come next */
+  int64_t tokens;             /* labels of all updates */
+  int64_t validations, worse; /* done; since the best one */
   float rate, factor;      /* learning rate of the last step; factor of plateau and `halve` */
   float valid, best;       /* loss of the last validation; of the best one, infinite: none yet */
   int stopped;             /* by stop_after */
   int diverged; /* the last step was refused: see syn_trainer_step */
   int shortened; /* 1: syn_trainer_deadline has shortened the schedule, at least for a while */
 } syn_train_state;
+
+/* The gradient of the summed loss of some batches, which syn_trainer_accumulate adds to. Zeroed, it
+   is empty. A program may change it before syn_trainer_update: several processes add it up. */
+typedef struct syn_gradient {
+  float *x;       /* [size] in the memory of the trainer; null: no batch yet */
+  size_t size;
+  double loss;    /* summed over the labels */
+  int64_t labels; /* so many */
+} syn_gradient;
 
 /* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are masked, at least
    one and at most n - 1, in round(masked / span) spans, at least one and at most `count`. */
@@ -864,7 +861,7 @@ typedef struct syn_choice {
      included; of one text, in pieces */
   double hold_back;
   double epochs;             /* at most so many */
-  long steps, every;         /* updates in all, between validations */
+  int64_t steps, every;      /* updates in all, between validations */
   /* results: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is validated */
   size_t rows, valid_rows, left_out;
   /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
@@ -1498,17 +1495,28 @@ SYN_API const syn_train_state *syn_trainer_state(const syn_trainer *t);
 SYN_API const syn_train_config *
 syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
-   the weights before the update. With ranks they are the batches of this rank, and each rank has as
-   many. Where config.accumulate gives a rank one batch, several add up in one array, and are an
-   error with `reduce`. After an error nothing was updated, weights and moments are as before;
-   SYN_E_CANCELLED: `reduce` failed; SYN_E_VALUE with state->diverged: the loss or the gradient is
-   not finite, or the step could make weights that are not: they could move by more than 1e30, or
-   learning rate times weight_decay is above 1. Weights that are finite stay so. A source of seq2seq
-   or classify that does not end in SYN_END is an error (only here: other functions take sources as
-   they are). */
+   the weights before the update. Where config.accumulate is 1, several batches add up in one array.
+   After an error nothing was updated, weights and moments are as before; SYN_E_VALUE with
+   state->diverged: the loss or the gradient is not finite, or the step could make weights that are
+   not: they could move by more than 1e30, or learning rate times weight_decay is above 1. Weights
+   that are finite stay so. A source of seq2seq or classify that does not end in SYN_END is an error
+   (of training alone: other functions take sources as they are). */
 SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
                                     float *loss);
-/* The gradient of the mean loss alone, without dropout, of this rank; the weights stay. It lives
+/* The parts of a step on data, for a program that does something between them, as examples/mpi. The
+   next batch of the data, whose arrays live until the next call of the trainer; null: it is passed
+   over. state->epoch and ->batch move on. */
+SYN_API syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch);
+/* Adds the gradient of a batch to *g; a g that is zeroed begins a sum. `number`, 0 to accumulate -
+   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient: each
+   call takes the g of the call before, or a zeroed one. */
+SYN_API syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int number,
+                                          syn_gradient *g);
+/* The update from the gradient, as of syn_trainer_step. The sum over all processes: g->x, g->loss
+   and g->labels are each ((v_0 + v_1) + v_2) ..., v_i that of batch i from a zeroed g. Then all
+   processes have the bits of one that computes all batches. */
+SYN_API syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss);
+/* The gradient of the mean loss alone, without dropout; the weights stay. It lives
    until the next call of the trainer; read it, in the shape of the parameter, with
    syn_trainer_gradient. */
 SYN_API syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
@@ -1516,15 +1524,15 @@ SYN_API const float *syn_trainer_gradient(const syn_trainer *t,
                                           const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
 SYN_API syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
-                                  long *labels);
+                                  int64_t *labels);
 /* Mean loss per label over the data, the same way; *labels: how many. */
-SYN_API syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
+SYN_API syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, int64_t *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 SYN_API syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d,
-                                      int batch_tokens, double *loss, long *labels);
+                                      int batch_tokens, double *loss, int64_t *labels);
 /* Of each row: loss [rows], summed over its labels, and labels [rows], how many those are. */
 SYN_API syn_status syn_model_evaluate_rows(syn_context *c, const syn_model *m, syn_data *d,
-                                           double *loss, long *labels);
+                                           double *loss, int64_t *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
    null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
    alone. */
@@ -1642,10 +1650,10 @@ SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const c
    seed, batch_tokens, accumulate, every, shapes, tokenizers), holds numbers that are not finite, or has changed
    since it was written, as its checksum shows, is refused; then trainer and model are what they
    were. Checkpoints of earlier versions have no checksum and are loaded. */
-SYN_API syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink);
+SYN_API syn_status syn_trainer_save_to(const syn_trainer *t, const syn_sink *sink);
 SYN_API syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source);
 #ifndef SYN_NO_STDIO
-SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
+SYN_API syn_status syn_trainer_save(const syn_trainer *t, const char *path);
 SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
@@ -3074,7 +3082,7 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
   if (c && c->status != SYN_E_VERSION && bytes < SIZE_MAX / 2)
-    block = (char *)c->options.alloc(c->options.user, bytes + extra);
+    block = (char *)c->options.alloc(c->options.alloc_user, bytes + extra);
   if (!block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
@@ -3106,7 +3114,7 @@ static void syn__free(syn_context *c, void *at) {
   void *block;
   if (!at) return;
   memcpy(&block, (char *)at - sizeof(void *), sizeof block);
-  c->options.release(c->options.user, block);
+  c->options.release(c->options.alloc_user, block);
 }
 
 /* 1: `at` points into the `bytes` bytes at `block`. */
@@ -6862,10 +6870,6 @@ struct syn_tape {
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
-  /* null, or called in backward when the gradients of the parameters that only nodes from `node` on
-     read are complete */
-  void (*finished)(void *user, int node);
-  void *finished_user;
   const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
   const float *const *panels; /* those of a packed model, of floats; or null */
   const syn__int8_kernels *int8; /* not null: these panels are int8, see syn__int8_product */
@@ -7517,7 +7521,7 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
   if (threads <= 1) {
     if (items) task(t, job, 0, 0, items);
   } else if (t->c->options.parallel) {
-    t->c->options.parallel(t->c->options.user, syn__slice, &s, threads);
+    t->c->options.parallel(t->c->options.parallel_user, syn__slice, &s, threads);
   } else {
 #ifdef _OPENMP
     syn__run_slices(&s); /* without OpenMP, and without a `parallel`, a context has one thread */
@@ -8466,7 +8470,6 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     syn__drop(t, n, y->dx);
     if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
     n->kind->backward(t, n);
-    if (t->finished && !begin) t->finished(t->finished_user, i); /* else they may run again */
   }
 }
 /* Of the same nodes. The gradient of what the last of them makes is there already. */
@@ -20387,7 +20390,7 @@ syn_status syn_trace_network(syn_context *c, const syn_config *config, const syn
    >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, Muon, SGD
    ============================================================================================== */
 
-/* One update, from the gradient of the summed loss (called by syn__train_finish):
+/* One update, from the gradient of the summed loss (called by syn__train_update):
 
      syn__gradient_norm      the norm, for clipping; not finite where any number is not
      syn__step_of            learning rate from the schedule, scale of the gradient
@@ -20487,16 +20490,8 @@ struct syn_trainer {
   float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
   double max_first;         /* bound of every |first moment| */
-  float *before;            /* [floats] gradient of the batches of this step before the last, or
-                               null: a step has one */
-  double loss_sum;          /* of the batches of this training step so far, */
-  long labels;              /* which have so many labels */
-  int batches;              /* how many they are, of this rank */
-  int *first_reader;        /* [params] the first node that reads each; empty without `reduce` */
-  size_t block_floats;      /* of the smallest block for `reduce` */
-  int pending;              /* trained tensors of the last one that are not reduced yet */
-  int failed;               /* what `reduce` returned, 0 at first */
-  double sums[2];           /* loss_sum, labels: what it adds up */
+  float *before;            /* [floats] the sum of the gradients before the last batch; null: a step
+                               has one batch */
   syn_train_state state;
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
@@ -20506,7 +20501,7 @@ struct syn_trainer {
   /* of syn_trainer_deadline: the clock when the minutes began, and when it last looked; updates
      done then; updates that were chosen, 0: it was never called */
   double begin, looked;
-  long looked_step, chosen_steps;
+  int64_t looked_step, chosen_steps;
 };
 
 /* -- sums of squares -- */
@@ -21031,9 +21026,8 @@ static float syn__rate(const syn_trainer *t, double step) {
    Clipping and the mean are one factor, `scale`, so they cost no pass over the gradient. Weight
    decay is apart from the gradient and follows the learning rate. `gradient` bounds every element:
    the norm, with a margin for what its float sums lose. */
-static syn__step syn__step_of(syn_trainer *t, double norm) {
+static syn__step syn__step_of(syn_trainer *t, double norm, double labels) {
   const syn_train_config *k = &t->config;
-  double labels = (double)t->labels;
   syn__step s;
   memset(&s, 0, sizeof s);
   s.t = t;
@@ -21106,7 +21100,7 @@ struct syn_data {
   size_t epoch_count;        /* the epoch laid out in these arrays: of so many rows; 0: none */
   int epoch_tokens;
   uint64_t epoch_seed;
-  long epoch_number;
+  int64_t epoch_number;
   syn_corruption corruption; /* count 0: none */
   int busy;                  /* trainings and evaluations under way: the rows stay */
   int reading;               /* evaluations among them: so does the layout */
@@ -21468,7 +21462,7 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
 
    Nothing is done where the arrays hold that epoch already. A validation on the training data or a
    second trainer may have laid out another one, so every reader of batches calls this first. */
-static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
+static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, int64_t epoch) {
   syn__heap heap;
   uint64_t largest;
   syn_random r = {syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)))};
@@ -21595,20 +21589,33 @@ static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const s
   return SYN_OK;
 }
 
-/* Checks every row before any of them is used. */
-static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
+/* Checks the rows of a batch. */
+static syn_status syn__data_rows_fit(syn_context *c, const syn_model *m, const syn_data *d,
+                                     const syn__data_range *range) {
+  size_t i;
+  for (i = range->first; i < range->end; i++)
+    if (syn__data_row_fits(c, m, d, syn__data_at(d, i))) return SYN_E_VALUE;
+  return SYN_OK;
+}
+
+static syn_status syn__data_corruption_fits(syn_context *c, const syn_model *m, const syn_data *d) {
   const syn_config *k = &m->config;
   const syn_corruption *s = &d->corruption;
-  size_t i;
   if (s->count && !(m->task->encoder && m->task->decoder))
     return syn__fail(c, SYN_E_VALUE, "data: corrupted texts are for seq2seq, not for %s", k->task);
   if (s->count && (s->first + s->count > k->src_vocab || s->first + s->count > k->tgt_vocab))
     return syn__fail(c, SYN_E_VALUE,
                      "data: sentinels %d to %d, but the vocabularies have %d and %d tokens",
                      s->first, s->first + s->count - 1, k->src_vocab, k->tgt_vocab);
-  for (i = 0; i < d->count; i++)
-    if (syn__data_row_fits(c, m, d, i)) return SYN_E_VALUE;
   return SYN_OK;
+}
+
+/* Checks every row before any of them is used. */
+static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
+  syn_status status = syn__data_corruption_fits(c, m, d);
+  size_t i;
+  for (i = 0; i < d->count && !status; i++) status = syn__data_row_fits(c, m, d, i);
+  return status;
 }
 
 /* ==============================================================================================
@@ -21617,10 +21624,10 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
 
 /* One training step:
 
-     syn__train_begin    zeroes the gradient; seeds dropout from config.seed and the step number
-     syn__train_batch    for each of `accumulate` batches that is of this rank: forward pass, loss,
-                         backward pass: adds to the gradient of the summed loss
-     syn__train_finish   divides by the labels, clips, refuses a step that is not safe; or updates
+     syn__train_batch    for each of `accumulate` batches: seeds dropout from config.seed and the
+                         numbers of step and batch; forward pass, loss, backward pass: adds to the
+                         gradient of the summed loss
+     syn__train_update   divides by the labels, clips; updates, or refuses a step that is not safe
 
    syn_trainer_run repeats it, with validations between steps. The trainer owns its run and its
    arrays. The model belongs to the caller and must outlive the trainer, which changes its weights.
@@ -21729,22 +21736,13 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
-/* Behind the backward pass of its first reader the gradient of a parameter is complete. */
-static void syn__train_readers(const syn_trainer *t) {
-  size_t i = t->config.reduce ? t->m->g.n_nodes : 0;
-  int k;
-  while (i-- > 0)
-    for (k = 0; k < t->m->g.nodes[i]->n_param; k++)
-      t->first_reader[t->m->g.nodes[i]->param[k]] = (int)i;
-}
-
 /* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   const syn_train_config *config = &t->config;
   size_t name = config->freeze ? strlen(config->freeze) + 1 : 0, average = (size_t)config->average;
   char *freeze = (char *)syn__layout_add(k, name, 1);
   t->gradient = (float *)syn__layout_add(k, t->floats, sizeof(float));
-  t->before = config->accumulate > config->ranks
+  t->before = config->accumulate > 1
                   ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
   t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
   t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
@@ -21754,7 +21752,6 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
   t->ints = (int *)syn__layout_add(k, 3 * (size_t)config->batch_tokens, sizeof(int));
-  t->first_reader = (int *)syn__layout_add(k, config->reduce ? t->m->g.n_params : 0, sizeof(int));
   if (name) {
     t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
     t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
@@ -21763,7 +21760,6 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   if (!k->base) return;
   if (name) t->config.freeze = (char *)memcpy(freeze, config->freeze, name);
   syn__train_trained(t);
-  syn__train_readers(t);
   if (name) syn__train_discarded(t), syn__train_skipped(t);
 }
 
@@ -21797,21 +21793,6 @@ static syn_status syn__train_rule(syn_trainer *t) {
   return SYN_OK;
 }
 
-/* Every rank has as many batches of an update as the others. */
-static syn_status syn__train_ranks(const syn_trainer *t) {
-  const syn_train_config *k = &t->config;
-  if (k->ranks < 1 || k->rank < 0 || k->rank >= k->ranks)
-    return syn__fail(t->c, SYN_E_VALUE, "training: rank %d of ranks %d, wanted 0 to ranks - 1",
-                     k->rank, k->ranks);
-  if (k->ranks > 1 && !k->reduce)
-    return syn__fail(t->c, SYN_E_VALUE,
-                     "training: ranks %d without reduce, which adds up over them", k->ranks);
-  if (k->accumulate % k->ranks == 0) return SYN_OK;
-  return syn__fail(t->c, SYN_E_VALUE,
-                   "training: accumulate %d with ranks %d, wanted a multiple: the batches of all "
-                   "ranks together", k->accumulate, k->ranks);
-}
-
 /* The one place that resolves the defaults of a training, in a trainer that is zeroed. Names become
    those of our own lists. Comparisons are written so that NaN fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
@@ -21819,8 +21800,7 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (given) *k = *given;
   if (!k->schedule) k->schedule = "rsqrt";
   if (!k->batch_tokens) k->batch_tokens = 4096;
-  if (!k->ranks) k->ranks = 1;
-  if (!k->accumulate) k->accumulate = k->ranks;
+  if (!k->accumulate) k->accumulate = 1;
   if (!k->steps) k->steps = 1000;
   if (!k->patience) k->patience = 3;
   if (k->freeze && !*k->freeze) k->freeze = NULL;
@@ -21828,18 +21808,18 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                                 SYN__COUNT(syn__schedules), sizeof *syn__schedules);
   if (t->schedule < 0 || syn__train_rule(t)) return SYN_E_VALUE;
   k->schedule = syn__schedules[t->schedule];
-  if (syn__train_ranks(t)) return SYN_E_VALUE;
   if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
       k->steps < 0 || k->warmup < 0)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
-                     "warmup %ld: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup);
+                     "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %lld, "
+                     "warmup %lld: one is out of range",
+                     k->average, k->accumulate, k->batch_tokens, k->length, (long long)k->steps,
+                     (long long)k->warmup);
   if (k->every < 0 || k->patience < 0 || k->stop_after < 0 || k->halve < 0 || k->halve > 1)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: every %ld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
-                     "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
+                     "training: every %lld, patience %d, stop_after %d, halve %d: wanted 0 or "
+                     "more, halve 0 or 1", (long long)k->every, k->patience, k->stop_after, k->halve);
   if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
         k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
@@ -21907,7 +21887,6 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->c = c;
   t->m = m;
   m->trainers++;
-  t->block_floats = (size_t)1 << 18; /* 1 MiB */
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
   if (!syn__train_resolve(t, config) && syn__tokenizers_fit(c, m) && syn__weights_by_row(c, m) &&
@@ -21917,7 +21896,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return NULL;
 }
 
-/* From here to syn__train_leave the trainer takes no other call: `cancel`, `reduce` and kinds may
+/* From here to syn__train_leave the trainer takes no other call: `cancel` and kinds may
    call it again. 0: it is at work already. */
 static int syn__train_enter(syn_trainer *t) {
   if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
@@ -21942,117 +21921,53 @@ void syn_trainer_free(syn_trainer *t) {
 const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
 const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
-/* Adds the gradients of the bound batch (of its summed loss times `scale`), its summed loss and its
-   labels to those of the training step. */
-static void syn__train_pass(syn_trainer *t, float scale) {
+/* -- the gradient of a step --
+
+   It is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same bits whichever process
+   computes which batch. So from the second batch on the sum changes places with `before`, g_i is
+   computed from zero, and the sum is added to it. Without `before`, which a caller's step of several batches
+   may lack, batch i adds to the gradient of those before it. */
+
+/* Adds the gradient of the bound batch, of its summed loss times `scale`, its summed loss and its
+   labels. */
+static void syn__train_pass(syn_trainer *t, float scale, syn_gradient *g) {
   syn_tape *tape = &t->run->tape;
+  if (!g->x || t->before) syn__zero(tape, t->gradient, t->floats);
+  g->x = t->gradient;
+  g->size = t->floats;
   syn__forward(tape, t->run->nodes);
-  t->loss_sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
-  t->labels += t->run->n_labels;
+  g->loss += syn__loss(t->run, t->m->config.label_smoothing, scale);
+  g->labels += t->run->n_labels;
   syn__backward(tape, t->run->nodes);
 }
 
-/* -- gradients of several batches, of several ranks --
-
-   The gradient of a training step is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same
-   bits whoever computes which batch. In one process, from the second batch on, the sum so far
-   changes places with `before`, g_i is computed from zero and the sum is added to it. With ranks,
-   rank 0 alone adds the sum so far, and `reduce` adds what the others have, once for each batch of
-   a rank. loss_sum and labels go the same way.
-
-   Blocks are neighbouring tensors, together 1 MiB at least, from the end of the array to its begin:
-   nearly the order in which backward completes them. */
-
-/* Other dropout masks for the next batch: those of `count` batches are passed over. */
-static void syn__train_seed(syn_trainer *t, int count) {
-  while (count-- > 0) t->run->tape.seed = syn__mix(t->run->tape.seed + 1);
-}
-
-/* Reduces the blocks whose tensors are read by no node before `node`. */
-static void syn__train_reduce(void *user, int node) {
-  syn_trainer *t = (syn_trainer *)user;
-  const syn_train_config *k = &t->config;
-  while (t->pending > 0 && !t->failed) {
-    int first = t->pending;
-    size_t at, end = first < t->n_trained ? t->trained[first].at : t->floats;
-    do {
-      const syn_param *p = t->trained[--first].p;
-      if (node && t->first_reader[p - t->m->g.params] < node) return;
-      at = t->trained[first].at;
-    } while (first > 0 && end - at < t->block_floats);
-    if (t->before && t->batches && k->rank == 0)
-      syn_accumulate(&t->run->tape, t->gradient + at, t->before + at, 1.0f, end - at, 0);
-    if (k->reduce) t->failed = k->reduce(k->reduce_user, t->gradient + at, end - at, sizeof(float));
-    t->pending = first;
-  }
-}
-
-/* Behind the last block: loss and labels, the end of all sums. */
-static syn_status syn__train_reduce_end(syn_trainer *t) {
-  const syn_train_config *k = &t->config;
-  if (!k->reduce) return SYN_OK;
-  t->sums[0] = t->loss_sum;
-  t->sums[1] = (double)t->labels;
-  if (!t->failed) t->failed = k->reduce(k->reduce_user, t->sums, 2, sizeof(double));
-  if (!t->failed) t->failed = k->reduce(k->reduce_user, NULL, 0, 0);
-  if (t->failed)
-    return syn__fail(t->c, SYN_E_CANCELLED,
-                     "training: reduce returned %d at step %ld, rank %d of %d: the weights stay as "
-                     "they were before it", t->failed, t->state.step + 1, k->rank, k->ranks);
-  if (!(t->sums[1] >= 0.0 && t->sums[1] < (double)(LONG_MAX / 2)))
-    return syn__fail(t->c, SYN_E_VALUE, "training: reduce made %g labels of %ld", t->sums[1],
-                     t->labels);
-  t->loss_sum = t->sums[0];
-  t->labels = (long)t->sums[1];
-  return SYN_OK;
-}
-
-/* Before each batch but the first: a gradient of zeros. Without `before`, which a caller's step of
-   several batches may lack, the next batch adds to the gradient of those before it. */
-static void syn__train_shift(syn_trainer *t) {
+static void syn__train_exchange_gradients(syn_trainer *t) {
   float *sum = t->gradient;
-  if (t->config.rank) t->loss_sum = 0.0, t->labels = 0; /* rank 0 has the sums of all */
-  if (!t->before) return;
   t->gradient = t->before;
   t->before = sum;
   syn__train_target(t);
-  syn__zero(&t->run->tape, t->gradient, t->floats);
 }
 
-/* The gradient of the summed loss: how many labels the step has is known after its last batch. */
-static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b) {
-  syn_status s = syn__bind_labelled(t->run, b);
+/* Dropout depends on seed, step and number of the batch alone, so a resumed training has the same
+   masks. The constant keeps step 0 from leaving the seed unchanged, since mix(0) = 0. How many
+   labels the step has is known after its last batch, so the loss is not divided here. */
+static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, int number,
+                                   syn_gradient *g) {
+  const int add = g->x && t->before;
   syn_tape *tape = &t->run->tape;
+  syn_status s = syn__bind_labelled(t->run, b);
   if (s != SYN_OK) return s;
-  if (t->batches && !t->before && t->config.reduce)
-    return syn__fail(t->c, SYN_E_VALUE, "training: %d batches in a step with reduce, wanted 1: "
-                     "accumulate is %d, ranks %d", t->batches + 1, t->config.accumulate,
-                     t->config.ranks);
-  if (t->batches) syn__train_shift(t);
-  t->pending = t->n_trained;
-  tape->finished = t->config.reduce ? syn__train_reduce : NULL;
-  tape->finished_user = t;
-  syn__train_pass(t, 1.0f);
-  tape->finished = NULL;
-  syn__train_reduce(t, 0); /* what is left; all of it without `reduce` */
-  t->batches++;
-  syn__train_seed(t, t->config.ranks);
-  return syn__train_reduce_end(t);
-}
-
-/* Dropout depends on seed and step alone, so a resumed training has the same masks. The constant
-   keeps step 0 from leaving the seed unchanged, since mix(0) = 0. */
-static void syn__train_begin(syn_trainer *t, int dropout) {
-  syn__zero(&t->run->tape, t->gradient, t->floats);
-  t->loss_sum = 0.0;
-  t->labels = 0;
-  t->batches = t->failed = 0;
-  t->run->tape.training = dropout;
-  t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
-  syn__train_seed(t, t->config.rank);
+  tape->training = 1;
+  tape->seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
+  while (number-- > 0) tape->seed = syn__mix(tape->seed + 1);
+  if (add) syn__train_exchange_gradients(t);
+  syn__train_pass(t, 1.0f, g);
+  if (add) syn_accumulate(tape, t->gradient, t->before, 1.0f, t->floats, 0);
+  return SYN_OK;
 }
 
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
+  syn_gradient g = {NULL, 0, 0.0, 0};
   syn_status s;
   float none;
   if (!loss) loss = &none;
@@ -22062,9 +21977,9 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   if (s == SYN_OK && !t->run->n_labels)
     s = syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   if (s != SYN_OK) return syn__train_leave(t, s);
-  syn__train_begin(t, 0);
-  syn__train_pass(t, 1.0f / (float)t->run->n_labels);
-  *loss = (float)(t->loss_sum / (double)t->labels);
+  t->run->tape.training = 0;
+  syn__train_pass(t, 1.0f / (float)t->run->n_labels, &g);
+  *loss = (float)(g.loss / (double)g.labels);
   return syn__train_leave(t, SYN_OK);
 }
 
@@ -22076,33 +21991,33 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return NULL;
 }
 
-/* The update after the batches of a training step. It is refused where there is no label (then
-   there is no mean), where the loss or the gradient is not finite, and where a weight could move
-   too far (SYN__MAX_UPDATE). A refused step has changed neither weights nor moments nor their bound
+/* The update from the gradient of a step. It is refused where there is no label (then there is no
+   mean), where the loss or the gradient is not finite, and where a weight could move too far
+   (SYN__MAX_UPDATE). A refused step has changed neither weights nor moments nor their bound
    max_first; state->step, ->tokens and ->rate stay, so the next step takes the same number and
-   learning rate. It has changed: *loss and state->diverged (not without a label); the gradient with
-   loss_sum and labels, which the next step clears; the workspace, RMS(W) of Adafactor, the buffers
-   and the dropout seed of the run, which the next step computes anew. On data state->epoch and
-   ->batch stand behind the batches of the refused step (syn__train_update). */
-static syn_status syn__train_finish(syn_trainer *t, float *loss) {
-  double norm, reach, labels = (double)t->labels;
+   learning rate. It has changed: *loss and state->diverged (not without a label); the gradient and
+   the workspace, RMS(W) of Adafactor, the buffers and the dropout seed of the run, which the next
+   step computes anew. On data state->epoch and ->batch stand behind the batches of the refused
+   step. */
+static syn_status syn__train_update(syn_trainer *t, const syn_gradient *g, float *loss) {
+  double norm, reach, labels = (double)g->labels;
   syn__step s;
-  if (!t->labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
+  if (g->labels < 1) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   norm = syn__gradient_norm(t) / labels;
-  *loss = (float)(t->loss_sum / labels);
-  s = syn__step_of(t, norm);
+  *loss = (float)(g->loss / labels);
+  s = syn__step_of(t, norm, labels);
   reach = t->optimizer->prepare(&s);
   t->state.diverged = /* the comparisons are written so that NaN fails them */
-      !(fabs(t->loss_sum) < (double)INFINITY && norm * labels <= SYN__MAX_NORM &&
+      !(fabs(g->loss) < (double)INFINITY && norm * labels <= SYN__MAX_NORM &&
         (double)s.rate <= SYN__MAX_UPDATE && s.decay <= 1.0f && reach <= SYN__MAX_UPDATE);
   if (t->state.diverged)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "the loss is %g at step %ld, the norm of its gradient %g, the learning rate "
+                     "the loss is %g at step %lld, the norm of its gradient %g, the learning rate "
                      "%g (weights could move by %g, decay by a share of %g): the weights stay as "
                      "they were before it",
-                     (double)*loss, t->state.step + 1, fabs(norm), (double)s.rate, fabs(reach),
-                     (double)s.decay);
-  t->state.tokens += t->labels;
+                     (double)*loss, (long long)t->state.step + 1, fabs(norm), (double)s.rate,
+                     fabs(reach), (double)s.decay);
+  t->state.tokens += g->labels;
   syn__optimize(&s);
   return SYN_OK;
 }
@@ -22124,28 +22039,69 @@ static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
   return SYN_OK;
 }
 
+/* Checks what every step needs before its first batch. */
+static syn_status syn__train_ready(syn_trainer *t) {
+  if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
+  return syn__train_enter(t) ? SYN_OK : SYN_E_VALUE;
+}
+
 /* The gradient of the summed loss over all labels of all batches; the optimizer divides by the
-   labels. So `count` small batches equal one large batch. After an error the optimizer has not
-   run, and the next step clears the gradient. */
+   labels. So `count` small batches equal one large batch. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+  syn_gradient g = {NULL, 0, 0.0, 0};
   int i;
-  syn_status s = SYN_OK;
+  syn_status s;
   float none;
   if (!loss) loss = &none;
   *loss = 0.0f;
   if (!t || !syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
-  if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
-  if (!syn__train_enter(t)) return SYN_E_VALUE;
-  syn__train_begin(t, 1);
+  s = syn__train_ready(t);
+  if (s != SYN_OK) return s;
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
-    if (s == SYN_OK) s = syn__train_batch(t, &batches[i]);
+    if (s == SYN_OK) s = syn__train_batch(t, &batches[i], i, &g);
   }
-  return syn__train_leave(t, s != SYN_OK ? s : syn__train_finish(t, loss));
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_update(t, &g, loss));
+}
+
+/* A gradient of the caller is that of the last call, or empty where `empty` allows it. */
+static syn_status syn__gradient_fits(const syn_trainer *t, const syn_gradient *g, int empty) {
+  if (!syn__given(t->c, g, "gradient")) return SYN_E_VALUE;
+  if (g->x ? g->x == t->gradient && g->size == t->floats && g->labels >= 0 &&
+                 g->labels <= INT64_MAX / 2 - t->state.tokens : empty)
+    return SYN_OK;
+  return syn__fail(t->c, SYN_E_VALUE,
+                   "training: a gradient of %lu numbers, %lld labels, wanted that of the last "
+                   "syn_trainer_accumulate, of %lu numbers%s", (unsigned long)g->size,
+                   (long long)g->labels, (unsigned long)t->floats,
+                   empty ? ", or a zeroed one" : "");
+}
+
+syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int number,
+                                  syn_gradient *g) {
+  syn_status s;
+  if (!t || !syn__given(t->c, batch, "batch") || syn__gradient_fits(t, g, 1)) return SYN_E_VALUE;
+  if (number < 0 || number >= t->config.accumulate)
+    return syn__fail(t->c, SYN_E_VALUE, "training: batch %d of a step, wanted 0 to %d: accumulate is "
+                     "%d", number, t->config.accumulate - 1, t->config.accumulate);
+  s = syn__train_ready(t);
+  if (s != SYN_OK) return s;
+  s = syn__train_ends(t, batch);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_batch(t, batch, number, g));
+}
+
+syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss) {
+  syn_status s;
+  float none;
+  if (!loss) loss = &none;
+  *loss = 0.0f;
+  if (!t || syn__gradient_fits(t, g, 0)) return SYN_E_VALUE;
+  s = syn__train_ready(t);
+  return s != SYN_OK ? s : syn__train_leave(t, syn__train_update(t, g, loss));
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
-static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
+static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, int64_t *labels) {
   syn_status s = syn__bind_labelled(r, batch);
   double loss;
   if (s != SYN_OK) return s;
@@ -22158,7 +22114,7 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 }
 
 syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
-                                  long *labels) {
+                                  int64_t *labels) {
   if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
   return syn__train_leave(t, syn__run_loss(t->run, batch, sum, labels));
 }
@@ -22172,38 +22128,46 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
   syn_status status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
-  if (status == SYN_OK && s->batch >= (long)d->n_batches) {
+  if (status == SYN_OK && s->batch >= (int64_t)d->n_batches) {
     s->epoch++;
     s->batch = 0;
     status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
   }
+  if (status == SYN_OK)
+    status = syn__data_rows_fit(t->c, t->m, d, &d->batches[s->batch]);
   if (status != SYN_OK) return status;
   if (b) *b = syn__data_batch(d, t->m->task, &d->batches[s->batch], t->ints);
   s->batch++;
   return SYN_OK;
 }
 
-/* One update from `accumulate` batches, of which this rank computes its own. A refused batch counts
-   as done: the next call continues behind it. */
-static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
+syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch) {
+  syn_status s;
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  s = syn__data_corruption_fits(t->c, t->m, d);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_next(t, d, batch));
+}
+
+/* One update from `accumulate` batches. A refused batch counts as done: the next call continues
+   behind it. */
+static syn_status syn__train_data_step(syn_trainer *t, syn_data *d, float *loss) {
   const syn_train_state before = t->state;
+  syn_gradient g = {NULL, 0, 0.0, 0};
   syn_status s = SYN_OK;
   syn_batch b;
   int i;
-  syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
-    int mine = i % t->config.ranks == t->config.rank;
     s = syn__cancelled(t->c);
-    if (s == SYN_OK) s = syn__train_next(t, d, mine ? &b : NULL);
-    if (s == SYN_OK && mine) s = syn__train_batch(t, &b);
+    if (s == SYN_OK) s = syn__train_next(t, d, &b);
+    if (s == SYN_OK) s = syn__train_batch(t, &b, i, &g);
   }
   if (s == SYN_E_CANCELLED) t->state = before; /* its batches come again */
-  return s != SYN_OK ? s : syn__train_finish(t, loss);
+  return s != SYN_OK ? s : syn__train_update(t, &g, loss);
 }
 
 /* Of each row by itself: summed loss and labels, as syn_model_evaluate_rows gives them. */
 static syn_status syn__run_evaluate_rows(syn_run *r, syn_data *d, int tokens, int *ints,
-                                         double *loss, long *labels) {
+                                         double *loss, int64_t *labels) {
   syn_status s = syn__data_task(r->tape.c, r->m, d);
   size_t i;
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
@@ -22222,7 +22186,7 @@ static syn_status syn__run_evaluate_rows(syn_run *r, syn_data *d, int tokens, in
 /* Mean loss over the data. `ints`: arrays of one batch. Epoch -1 is the order by length, so the
    loss is always summed in one order. *loss and *labels were zeroed by the caller. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
-                                    long *labels) {
+                                    int64_t *labels) {
   double sum = 0.0;
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
@@ -22239,9 +22203,9 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 }
 
 /* On the trainer's buffers. Where d is also the training data, syn__train_next lays it out anew. */
-syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, int64_t *labels) {
   double no_loss;
-  long no_labels;
+  int64_t no_labels;
   if (!loss) loss = &no_loss;
   if (!labels) labels = &no_labels;
   *loss = 0.0;
@@ -22254,7 +22218,7 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
 /* With a training run, which makes logits block by block. Its gradients are not used. tokens 0: each
    row by itself, with memory for the longest. */
 static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d, int tokens,
-                                double *loss, long *labels) {
+                                double *loss, int64_t *labels) {
   const int rows = tokens == 0;
   syn_status s = SYN_E_MEMORY;
   syn_limits limits;
@@ -22279,10 +22243,10 @@ static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d,
 }
 
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
-                              double *loss, long *labels) {
+                              double *loss, int64_t *labels) {
   int tokens = batch_tokens ? batch_tokens : 4096;
   double no_loss;
-  long no_labels;
+  int64_t no_labels;
   if (!loss) loss = &no_loss;
   if (!labels) labels = &no_labels;
   *loss = 0.0;
@@ -22297,7 +22261,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
 }
 
 syn_status syn_model_evaluate_rows(syn_context *c, const syn_model *m, syn_data *d, double *loss,
-                                   long *labels) {
+                                   int64_t *labels) {
   if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__given(c, loss, "loss") ||
       !syn__given(c, labels, "labels"))
     return SYN_E_VALUE;
@@ -22341,7 +22305,7 @@ static void syn__train_exchange(const syn_trainer *t) {
 static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s = &t->state;
   double loss = 0.0;
-  long labels = 0;
+  int64_t labels = 0;
   syn_status status = SYN_OK;
   syn__train_exchange(t);
   if (valid)
@@ -22389,7 +22353,7 @@ static syn_status syn__train_round(syn_trainer *t, syn_data *data, syn_data *val
   syn_status s;
   *validated = t->validation_due;
   if (!*validated) {
-    s = syn__train_update(t, data, &t->loss);
+    s = syn__train_data_step(t, data, &t->loss);
     if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) *validated = -1, s = SYN_OK;
     if (s != SYN_OK || *validated) return s;
     *validated = t->config.every && t->state.step % t->config.every == 0;
@@ -22709,7 +22673,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
 
-static long syn__choose_warmup(long steps) { return steps / 10 < 500 ? steps / 10 : 500; }
+static int64_t syn__choose_warmup(int64_t steps) { return steps / 10 < 500 ? steps / 10 : 500; }
 
 /* As many updates as fit into `left` seconds, with up to `most` validations in at most a tenth of
    it, or one in half; at most k->epochs epochs of `batches` updates. A single update has rate 0. */
@@ -22721,8 +22685,8 @@ static void syn__choose_steps(syn_choice *k, double left, double update, double 
   steps = floor((steps > 0.5 * left ? steps : 0.5 * left) / update);
   if (steps > k->epochs * batches) steps = ceil(k->epochs * batches);
   steps = steps > 1e9 ? 1e9 : steps >= 2.0 ? steps : 2.0;
-  k->steps = (long)steps;
-  if (count > 0.0) k->every = (long)ceil(steps / count);
+  k->steps = (int64_t)steps;
+  if (count > 0.0) k->every = (int64_t)ceil(steps / count);
 }
 
 /* Seconds of a clock. */
@@ -23059,10 +23023,10 @@ int syn_trainer_deadline(syn_trainer *t, const syn_learn_config *config) {
     t->chosen_steps = t->config.steps;
     t->looked = now, t->looked_step = t->state.step;
   } else if (t->state.step > t->looked_step && since >= 0.05 * all) {
-    const long step = t->state.step, left = t->chosen_steps - step;
+    const int64_t step = t->state.step, left = t->chosen_steps - step;
     fit = floor((t->begin + 0.98 * all - now) / since * (double)(step - t->looked_step));
     const int fewer = left > 0 && fit < (double)left;
-    t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : t->chosen_steps;
+    t->config.steps = fewer ? step + (int64_t)(fit > 0.0 ? fit : 0.0) : t->chosen_steps;
     t->state.shortened |= fewer && t->schedule != SYN__CONSTANT;
     t->looked = now, t->looked_step = step;
   }
@@ -23100,9 +23064,9 @@ static syn_status syn__learn_check(const syn__learn *l) {
       l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5) || !(l->choice.epochs >= 0.0) ||
       l->choice.batch_tokens < 0)
     return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0 and below 1e9; %lu "
-                     "rows, wanted 1 or more; steps %ld, epochs %g, batch_tokens %d, wanted 0 or "
+                     "rows, wanted 1 or more; steps %lld, epochs %g, batch_tokens %d, wanted 0 or "
                      "more; hold_back %g, wanted 0 to 0.5", minutes, (unsigned long)l->count,
-                     l->choice.steps, l->choice.epochs, l->choice.batch_tokens, share);
+                     (long long)l->choice.steps, l->choice.epochs, l->choice.batch_tokens, share);
   for (side = l->task == SYN__TASK_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
@@ -23861,8 +23825,8 @@ static int64_t syn__float_bits(float x) {
 typedef struct syn__state_field {
   const char *key;
   int64_t value, least, most;
-  long *whole; /* where a whole number is restored, or null */
-  float *real; /* where a float is restored, or null */
+  int64_t *whole; /* where a whole number is restored, or null */
+  float *real;    /* where a float is restored, or null */
 } syn__state_field;
 enum {
   SYN__STATE_KEPT = 11,  /* train.kept, how many best weights there are */
@@ -23876,7 +23840,7 @@ enum {
    with a larger stop_after, or none, the training goes on. The order of an epoch follows from seed
    and epoch. */
 static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__state_field *f) {
-  const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
+  const int64_t most = INT64_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
   const syn_train_config *k = &t->config;
   const syn__state_field fields[SYN__STATE_FIELDS] = {
       {"train.step", s->step, 0, most, &s->step, NULL}, /* updates done */
@@ -23961,14 +23925,13 @@ static syn_status syn__checksum_check(syn_context *c, const syn_file *f) {
 }
 
 /* The builder of a checkpoint; a failure is in its status. */
-static syn__builder syn__checkpoint_builder(syn_context *c, const syn_trainer *t) {
+static syn__builder syn__checkpoint_builder(const syn_trainer *t) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
-  syn__builder b = SYN__BUILDER(c);
+  syn__builder b = SYN__BUILDER(t ? t->c : NULL);
   int i;
-  if (!syn__given(c, t, "trainer") ||
-      syn__busy(c, t->busy, "training: the trainer is at work, so it is not saved")) {
+  if (!t || syn__busy(t->c, t->busy, "training: the trainer is at work, so it is not saved")) {
     b.status = SYN_E_VALUE;
     return b;
   }
@@ -23987,13 +23950,13 @@ static syn__builder syn__checkpoint_builder(syn_context *c, const syn_trainer *t
                                         (const syn_entry *)b.entries.items, b.entries.count));
   return b;
 }
-syn_status syn_trainer_save_to(syn_context *c, const syn_trainer *t, const syn_sink *sink) {
-  syn__builder b = syn__checkpoint_builder(c, t);
+syn_status syn_trainer_save_to(const syn_trainer *t, const syn_sink *sink) {
+  syn__builder b = syn__checkpoint_builder(t);
   return syn__builder_write(&b, sink);
 }
 #ifndef SYN_NO_STDIO
-syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
-  syn__builder b = syn__checkpoint_builder(c, t);
+syn_status syn_trainer_save(const syn_trainer *t, const char *path) {
+  syn__builder b = syn__checkpoint_builder(t);
   return syn__builder_save(&b, path);
 }
 #endif
@@ -24025,8 +23988,8 @@ static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__
                        n->key);
     if (syn__metadata_int(c, f, n->key, n->least, n->most, &n->value)) return SYN_E_FORMAT;
     if (i >= SYN__STATE_FIXED && n->value != now)
-      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", n->key,
-                       (long)n->value, (long)now);
+      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %lld, this training has %lld", n->key,
+                       (long long)n->value, (long long)now);
   }
   return SYN_OK;
 }
@@ -24076,7 +24039,7 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
       syn_entry_floats(t->c, syn_file_find(f, list[i].name), to[i], list[i].shape[0]);
   for (i = 0; i < SYN__STATE_FIXED; i++) {
     uint32_t bits = (uint32_t)n[i].value;
-    if (n[i].whole) *n[i].whole = (long)n[i].value; /* checked: it fits */
+    if (n[i].whole) *n[i].whole = n[i].value;
     if (n[i].real) memcpy(n[i].real, &bits, sizeof bits);
   }
   t->n_best = (int)n[SYN__STATE_KEPT].value;
@@ -24465,10 +24428,10 @@ static double syn__probe_loss(const syn__probe *q) {
 }
 /* The gradient of all weights, in the trainer, on buffers of NaN. */
 static syn_status syn__probe_gradient(const syn__probe *q) {
+  syn_gradient g = {NULL, 0, 0.0, 0};
   syn__check_poison(q->t->run);
   if (syn__probe_bind(q)) return q->t->c->status;
-  syn__zero(&q->t->run->tape, q->t->gradient, q->t->floats);
-  syn__train_pass(q->t, 1.0f / (float)q->t->run->n_labels);
+  syn__train_pass(q->t, 1.0f / (float)q->t->run->n_labels, &g);
   return SYN_OK;
 }
 

@@ -33,7 +33,7 @@ static void show_attention(syn_run *run, const syn_model *m, const char *words,
 }
 
 static int progress(void *user, const syn_trainer *t, float loss, int validated) {
-  long step = syn_trainer_state(t)->step;
+  long step = (long)syn_trainer_state(t)->step;
   if (step % 50 == 0) fprintf(stderr, "step %ld of %d, loss %.4f\n", step, STEPS, (double)loss);
   return (void)user, (void)validated, 0; /* not 0: stop */
 }

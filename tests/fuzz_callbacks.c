@@ -1,13 +1,13 @@
 /* clang -DFUZZER -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_callbacks.c -o fuzz_callbacks -lm
    mkdir seeds corpus; ./fuzz_callbacks --seeds seeds; ./fuzz_callbacks -max_len=1000 corpus seeds
    Any bytes as calls of the public functions that the callbacks of others make: report, cancel,
-   reduce, token, text, sink, clock and the report of syn_model_init_from call back with the same
+   token, text, sink, clock and the report of syn_model_init_from call back with the same
    objects, up to three calls deep. What is allowed works, what is not gives an error; an object
    whose _free was refused is there as before. */
 #define FUZZ_NAME "callbacks"
 #define FUZZ_EDGES 3000
 #define FUZZ_MARKS(X) \
-  X(report) X(cancel) X(reduce) X(token) X(text) X(sink) X(clock) X(init) X(nested) X(refused) \
+  X(report) X(cancel) X(token) X(text) X(sink) X(clock) X(init) X(nested) X(refused) \
   X(kept) X(trained) X(evaluated) X(decoded) X(learned)
 #include "fuzz.h"
 
@@ -37,9 +37,6 @@ static int on_cancel(void *user) { return (void)user, call_back(MARK_cancel); }
 static int on_report(void *user, const syn_trainer *t, float loss, int validated) {
   FUZZ_WANT(syn_trainer_state(t) && !user && (validated == 0 || validated == 1), "a report of loss %g", (double)loss);
   return call_back(MARK_report);
-}
-static int on_reduce(void *user, void *x, size_t n, size_t size) {
-  return (void)user, (void)x, (void)n, (void)size, call_back(MARK_reduce);
 }
 static int on_token(void *user, int sentence, int token) {
   FUZZ_WANT(!user && sentence >= 0 && token > 2, "token %d of sentence %d", token, sentence);
@@ -123,7 +120,7 @@ static void new_trainer(void) {
   k.steps = 3, k.batch_tokens = 16, k.length = 8, k.every = fuzz_below(3), k.average = fuzz_below(3);
   k.ema = fuzz_byte() % 2 ? 0.1f : 0.0f;
   k.halve = fuzz_byte() % 2;
-  if (fuzz_byte() % 4 == 0) k.ranks = 1, k.reduce = on_reduce, k.lr = 1e30f;
+  if (fuzz_byte() % 4 == 0) k.lr = 1e30f;
   all.trainer = syn_trainer_new(&all.c, all.m, &k);
 }
 static void new_decoder(void) {
@@ -158,7 +155,7 @@ static void call_trainer(int how) {
   syn_batch b = batch();
   float loss;
   double mean;
-  long labels;
+  int64_t labels;
   syn_status s = SYN_E_VALUE;
   all.changing += all.trainer != NULL;
   if (how == 0) s = syn_trainer_step(all.trainer, &b, 1, &loss);
@@ -194,7 +191,7 @@ static void call_decoder(int how) {
 }
 static void call_evaluate(void) {
   double loss;
-  long labels;
+  int64_t labels;
   if (!syn_model_evaluate(&all.c, all.m, all.data, 8 << fuzz_below(4), &loss, &labels)) fuzz_mark(MARK_evaluated);
 }
 static void call_write(void) {

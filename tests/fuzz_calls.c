@@ -210,14 +210,6 @@ static void call_data(void) {
   }
 }
 
-/* The sums of ranks that all have the same; it may fail. */
-static int reduced(void *user, void *x, size_t n, size_t size) {
-  size_t i;
-  (void)user;
-  for (i = 0; size == sizeof(float) && i < n; i++) ((float *)x)[i] *= 2.0f;
-  return fuzz_byte() == 255;
-}
-
 static void call_trainer(void) {
   static const char *const optimizers[] = {"adam", "adamw", "adafactor", "sgd", "muon", "none"};
   static const char *const schedules[] = {"rsqrt",    "noam",    "linear", "cosine",
@@ -239,26 +231,38 @@ static void call_trainer(void) {
   k.weight_decay = (float)number(2);
   k.stop_after = number(2);
   k.freeze = fuzz_byte() % 8 ? NULL : "*.w*|src.embed";
-  if (fuzz_byte() % 4 == 0) {
-    k.ranks = fuzz_byte() % 4;
-    k.rank = fuzz_byte() % 8 ? 0 : number(2);
-    k.reduce = fuzz_byte() % 8 ? reduced : NULL;
-  }
   syn_trainer_free(all.trainer);
   all.trainer = syn_trainer_new(&all.c, all.m, &k);
+}
+
+/* A step in its parts, with a sum as of several processes that all have the same gradient. */
+static void call_parts(syn_batch *b) {
+  syn_gradient g;
+  size_t k;
+  int i, count = fuzz_below(4);
+  memset(&g, 0, sizeof g);
+  if (fuzz_byte() % 8 == 0) g.labels = number(4), g.size = (size_t)fuzz_below(100);
+  for (i = 0; i < count; i++) {
+    syn_batch next;
+    int drawn = fuzz_byte() % 2 && !syn_trainer_next(all.trainer, all.data, &next);
+    syn_trainer_accumulate(all.trainer, drawn ? &next : b, fuzz_byte() % 8 ? i : number(3), &g);
+  }
+  for (k = 0; g.x && k < g.size; k++) g.x[k] *= fuzz_byte() == 255 ? 1e30f : 2.0f;
+  if (!syn_trainer_update(all.trainer, &g, NULL)) fuzz_mark(MARK_trained);
 }
 
 static void call_step(void) {
   syn_batch b[2];
   float loss;
   double sum;
-  long labels;
-  int how = fuzz_below(4), count = fuzz_byte() % 8 ? 1 : number(2);
+  int64_t labels;
+  int how = fuzz_below(5), count = fuzz_byte() % 8 ? 1 : number(2);
   b[0] = batch_of();
   b[1] = b[0];
   if (how == 0 && !syn_trainer_step(all.trainer, b, count < 3 ? count : 2, &loss))
     fuzz_mark(MARK_trained);
   if (how == 1) syn_trainer_backward(all.trainer, b, &loss);
+  if (how == 4) call_parts(b);
   if (how == 2) syn_trainer_batch_loss(all.trainer, b, &sum, &labels);
   if (how == 1 && all.m)
     syn_trainer_gradient(all.trainer, syn_model_param(all.m, (size_t)number(3)));
@@ -270,7 +274,7 @@ static void call_step(void) {
 
 static void call_evaluate(void) {
   double loss;
-  long labels;
+  int64_t labels;
   if (!syn_trainer_evaluate(all.trainer, all.data, &loss, &labels)) fuzz_mark(MARK_evaluated);
   syn_context_clear(&all.c);
   if (!syn_model_evaluate(&all.c, all.m, all.data, 64, &loss, &labels)) fuzz_mark(MARK_evaluated);

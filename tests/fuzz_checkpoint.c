@@ -80,7 +80,7 @@ static void go_on(training *a, const char *path) {
   fuzz_mark(MARK_resumed);
   if (!syn_trainer_run(a->t, a->data, a->data, NULL, NULL)) fuzz_mark(MARK_trained);
   syn_context_clear(&a->c);
-  if (!syn_trainer_save(&a->c, a->t, path)) {
+  if (!syn_trainer_save(a->t, path)) {
     fuzz_mark(MARK_saved);
     FUZZ_WANT(!syn_trainer_load(a->t, path), "saved, but not loaded: %s", a->c.message);
   } else {
@@ -147,7 +147,7 @@ static void fuzz_seeds(void) {
     if (!training_make(&a, i % 4)) abort();
     if (i >= 4 && syn_trainer_run(a.t, a.data, a.data, NULL, NULL)) abort();
     snprintf(name, sizeof name, "%s/checkpoint%d", fuzz.seeds, i);
-    if (syn_trainer_save(&a.c, a.t, name)) fprintf(stderr, "%s\n", a.c.message), exit(1);
+    if (syn_trainer_save(a.t, name)) fprintf(stderr, "%s\n", a.c.message), exit(1);
     training_free(&a);
   }
 }

@@ -43,7 +43,7 @@ static void context_on(syn_context *c, heap *h, long fail_at) {
   h->fail_at = fail_at;
   o.alloc = heap_alloc;
   o.release = heap_release;
-  o.user = h;
+  o.alloc_user = h;
   syn_context_init(c, &o);
 }
 

@@ -177,7 +177,7 @@ static int train(world *w, syn_model *m) {
   syn_status s = SYN_OK;
   TRY(w, t = syn_trainer_new(&w->c, m, &w->how));
   if (t) TRY(w, s = syn_trainer_run(t, w->d, w->d, stop_at, &half));
-  if (t && !s) TRY(w, s = syn_trainer_save(&w->c, t, "soak.checkpoint"));
+  if (t && !s) TRY(w, s = syn_trainer_save(t, "soak.checkpoint"));
   syn_trainer_free(t);
   t = NULL;
   if (!w->c.status) TRY(w, t = syn_trainer_new(&w->c, m, &w->how));

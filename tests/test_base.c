@@ -29,7 +29,7 @@ static void context_on(syn_context *c, heap *h, long fail_at) {
   h->fail_at = fail_at;
   c->options.alloc = heap_alloc;
   c->options.release = heap_release;
-  c->options.user = h;
+  c->options.alloc_user = h;
 }
 
 /* -- base -- */

@@ -169,7 +169,7 @@ static void test_checkpoint(void) {
   char *at;
   if (!bench_make(&b)) return;
   bench_train(&b, 3);
-  CHECK(!syn_trainer_save(&b.c, b.t, "whole"), "%s", b.c.message);
+  CHECK(!syn_trainer_save(b.t, "whole"), "%s", b.c.message);
   wanted = hash_bench(&b);
   at = read_bytes("whole", &size);
   bench_free(&b);

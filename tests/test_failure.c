@@ -414,15 +414,10 @@ static int call_trainer_new(world *w, uint64_t *hash) {
   syn_trainer_free(t);
   return t != NULL;
 }
-static int call_reduce(void *user, void *x, size_t n, size_t size) {
-  return (void)user, (void)x, (void)n, (void)size, 0;
-}
-static int call_trainer_ranks(world *w, uint64_t *hash) { /* one of two, two batches each */
+static int call_trainer_sum(world *w, uint64_t *hash) { /* with an array for sums of gradients */
   syn_train_config how = train_of();
   syn_trainer *t;
-  how.ranks = 2;
   how.accumulate = 4;
-  how.reduce = call_reduce;
   t = syn_trainer_new(&w->c, w->m, &how);
   *hash = hash_model(SYN_HASH_START, w->m);
   syn_trainer_free(t);
@@ -449,6 +444,13 @@ static int call_trainer_run(world *w, uint64_t *hash) { /* goes on where it fail
   *hash = hash_model(SYN_HASH_START, w->m);
   return status == SYN_OK && syn_trainer_state(w->t)->step == 6;
 }
+static int call_next(world *w, uint64_t *hash) {
+  syn_batch b = {0, NULL, NULL, NULL, 0, 0};
+  syn_status status = syn_trainer_next(w->t, w->d, &b);
+  *hash = syn_hash(SYN_HASH_START, &b.count, sizeof b.count);
+  if (b.labels) *hash = syn_hash(*hash, b.labels, (size_t)b.count * sizeof(int));
+  return status == SYN_OK;
+}
 static int call_validate(world *w, uint64_t *hash) {
   syn_status status = syn_trainer_validate(w->t, w->d);
   *hash = syn_hash(SYN_HASH_START, &syn_trainer_state(w->t)->valid, sizeof(float));
@@ -456,21 +458,21 @@ static int call_validate(world *w, uint64_t *hash) {
 }
 static int call_evaluate(world *w, uint64_t *hash) {
   double loss = 7.0;
-  long labels = 7;
+  int64_t labels = 7;
   syn_status status = syn_trainer_evaluate(w->t, w->d, &loss, &labels);
   *hash = syn_hash(SYN_HASH_START, &loss, sizeof loss);
   return status == SYN_OK && labels > 7;
 }
 static int call_model_evaluate(world *w, uint64_t *hash) {
   double loss = 7.0;
-  long labels = 7;
+  int64_t labels = 7;
   syn_status status = syn_model_evaluate(&w->c, w->m, w->d, 50, &loss, &labels);
   *hash = syn_hash(SYN_HASH_START, &loss, sizeof loss);
   return status == SYN_OK && labels > 7;
 }
 static int call_evaluate_rows(world *w, uint64_t *hash) {
   double loss[100];
-  long labels[100] = {0};
+  int64_t labels[100] = {0};
   syn_status status = syn_model_evaluate_rows(&w->c, w->m, w->d, loss, labels);
   *hash = syn_hash(SYN_HASH_START, loss, syn_data_count(w->d) * sizeof *loss);
   return status == SYN_OK && labels[0] > 0;
@@ -651,7 +653,7 @@ static int call_model_load_from(world *w, uint64_t *hash) {
 }
 static int call_trainer_save_to(world *w, uint64_t *hash) {
   syn_sink sink = sink_empty(w);
-  return of_sink(w, syn_trainer_save_to(&w->c, w->t, &sink), hash);
+  return of_sink(w, syn_trainer_save_to(w->t, &sink), hash);
 }
 static int call_trainer_load_from(world *w, uint64_t *hash) {
   reading r;
@@ -663,7 +665,7 @@ static int call_trainer_load_from(world *w, uint64_t *hash) {
 static int call_trainer_save(world *w, uint64_t *hash) {
   uint64_t before = hash_file("checkpoint.safetensors");
   return of_file("checkpoint.safetensors", before,
-                 syn_trainer_save(&w->c, w->t, "checkpoint.safetensors"), hash);
+                 syn_trainer_save(w->t, "checkpoint.safetensors"), hash);
 }
 static int call_trainer_load(world *w, uint64_t *hash) {
   syn_status status = syn_trainer_load(w->t, "good.checkpoint");
@@ -696,7 +698,8 @@ static int silent_passes(world *w) {
   char out[100];
   float loss, row[WIDTH];
   double sum = 0.0;
-  long count = 0;
+  int64_t count = 0;
+  syn_gradient gradient = {NULL, 0, 0.0, 0};
   int size, sizes[2], ok;
   static unsigned char allowed[SYN_FIRST_TOKEN + 7];
   static const uint64_t seeds[] = {5};
@@ -715,6 +718,7 @@ static int silent_passes(world *w) {
   ok = ok && !syn_trainer_backward(w->t, &b, &loss) &&
        syn_trainer_gradient(w->t, syn_model_param(w->m, 0)) &&
        !syn_trainer_batch_loss(w->t, &b, &sum, &count) && !syn_trainer_step(w->t, &b, 1, &loss) &&
+       !syn_trainer_accumulate(w->t, &b, 0, &gradient) && !syn_trainer_update(w->t, &gradient, &loss) &&
        syn_trainer_average(w->t) == 1; /* the moving average */
   b.tgt = NULL;
   memset(allowed, 1, sizeof allowed);
@@ -750,7 +754,7 @@ static int silent_model(world *w) {
          syn_model_param_count(w->m) > 10 && syn_model_param(w->m, 0) &&
          syn_model_node_count(w->m) > 10 && syn_model_cost(w->m, n, 4).length == 4 &&
          !syn_model_file(w->m) && syn_model_attention(w->m, 0, &heads) && heads == 2 &&
-         syn_trainer_config(w->t)->batch_tokens == 40 && syn_trainer_state(w->t)->step == 1;
+         syn_trainer_config(w->t)->batch_tokens == 40 && syn_trainer_state(w->t)->step == 2;
 }
 
 static int silent_file(world *w) {
@@ -955,10 +959,11 @@ static const struct job {
             {"syn_data_add_windows", call_data_add_windows, 0},
             {"syn_data_batches", call_data_batches, 0},
             {"syn_trainer_new", call_trainer_new, 0},
-            {"syn_trainer_new, ranks", call_trainer_ranks, 0},
+            {"syn_trainer_new, ranks", call_trainer_sum, 0},
             {"syn_trainer_new, viewed", call_trainer_viewed, 0},
             {"syn_decoder_new, i8 of panels", call_decoder_packed, 0},
             {"syn_trainer_run", call_trainer_run, MAY_CHANGE},
+            {"syn_trainer_next", call_next, 0},
             {"syn_trainer_validate", call_validate, 0},
             {"syn_trainer_evaluate", call_evaluate, 0},
             {"syn_model_evaluate", call_model_evaluate, 0},
@@ -1010,7 +1015,8 @@ static const char silent[] =
     " syn_run_vector syn_run_backward syn_trace syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
     " syn_corrupt_sizes syn_corrupt syn_trainer_free syn_trainer_state syn_trainer_config"
-    " syn_trainer_step syn_trainer_backward syn_trainer_gradient syn_trainer_batch_loss"
+    " syn_trainer_step syn_trainer_accumulate syn_trainer_update syn_trainer_backward"
+    " syn_trainer_gradient syn_trainer_batch_loss"
     " syn_trainer_average syn_decoder_free syn_decoder_run syn_decoder_run_text"
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
@@ -1317,9 +1323,9 @@ static int prepare(void) {
   saved_tokenizer.at = (char *)malloc(saved_tokenizer.size);
   syn_tokenizer_save(t, saved_tokenizer.at, saved_tokenizer.size);
   CHECK(!syn_trainer_run(w.t, w.d, w.d, NULL, NULL), "%s", w.c.message);
-  CHECK(!syn_trainer_save(&w.c, w.t, "good.checkpoint"), "%s", w.c.message);
+  CHECK(!syn_trainer_save(w.t, "good.checkpoint"), "%s", w.c.message);
   sink = sink_of(&good_checkpoint);
-  CHECK(!syn_trainer_save_to(&w.c, w.t, &sink), "%s", w.c.message);
+  CHECK(!syn_trainer_save_to(w.t, &sink), "%s", w.c.message);
   CHECK(syn_hash(SYN_HASH_START, good_checkpoint.at, good_checkpoint.size) ==
         hash_file("good.checkpoint"), "a sink and a file get other bytes");
   world_free(&w);

@@ -1004,7 +1004,7 @@ static void test_changing_view(syn_context *c, syn_model *m) {
       w.to = copy + from + 20;
       o.alloc = changing_alloc;
       o.release = changing_release;
-      o.user = &w;
+      o.alloc_user = &w;
       syn_context_init(&own, &o);
       syn_model_free(syn_model_view(&own, copy, b.size));
       if (w.calls < at) break;
@@ -1051,7 +1051,7 @@ static void test_changing(void) {
         if (variant != 1) head[variant][1] = (unsigned char)(head[variant][1] + 1); /* 256 bytes more */
         o.alloc = changing_alloc;
         o.release = changing_release;
-        o.user = &w;
+        o.alloc_user = &w;
         syn_context_init(&own, &o);
         if (load) syn_model_free(syn_model_load(&own, path));
         else syn_file_free(syn_file_load(&own, path));

@@ -272,11 +272,11 @@ static void test_network(int i, float dropout, uint64_t seed) {
 /* -- gradients of some tensors alone -- */
 
 static int gradient_of(syn_trainer *t, const syn_batch *b, int training) {
-  syn__zero(&t->run->tape, t->gradient, t->floats);
+  syn_gradient g = {NULL, 0, 0.0, 0};
   if (syn__bind_labelled(t->run, b)) return 0;
   t->run->tape.training = training;
   t->run->tape.seed = 12345;
-  syn__train_pass(t, 1.0f / (float)t->run->n_labels);
+  syn__train_pass(t, 1.0f / (float)t->run->n_labels, &g);
   return 1;
 }
 
@@ -379,7 +379,7 @@ static void test_host_threads(int i, syn_options *o, const prints *wanted) {
   o->isa = NULL;
   o->threads = 3;
   o->parallel = backwards;
-  o->user = &tasks;
+  o->parallel_user = &tasks;
   if (!fingerprint(i, o, &p)) return;
   CHECK(!memcmp(&p, wanted, sizeof p), "case %d: other bits with the host's threads", i);
   CHECK(tasks > 20, "case %d: %ld tasks by the host", i, tasks);
@@ -435,7 +435,7 @@ static void test_wide(const char *text) {
     memset(&k, 0, sizeof k);
     memset(&b, 0, sizeof b);
     memset(&how, 0, sizeof how);
-    o.threads = pass ? 3 : 1, o.parallel = backwards, o.user = &tasks;
+    o.threads = pass ? 3 : 1, o.parallel = backwards, o.parallel_user = &tasks;
     k.task = "lm", k.decoder = text, k.d_model = D, k.max_len = ROWS, k.tgt_vocab = 20, k.heads = 4, k.dropout = 0.1f;
     b.count = 1, b.tgt = tokens, b.labels = tokens + 1, b.tgt_width = ROWS;
     how.batch_tokens = ROWS;

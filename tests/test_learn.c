@@ -18,7 +18,7 @@ typedef struct watch {
   long read, from, reports, stop_at; /* report number stop_at ends the training */
   long busy, free;                   /* between these reports the machine is four times as slow */
   float rate, largest;               /* learning rate of the last step; the largest one */
-  long labels;                       /* seen by the training */
+  int64_t labels;                       /* seen by the training */
 } watch;
 
 static double watch_read(void *user) {
@@ -204,7 +204,7 @@ static void test_task(const char *task) {
   whole = syn_text_of(poem);
   a = bytes_of(&c, syn_learn(&c, &how, lm ? NULL : texts[0], tgt, count));
   CHECK(w.reports == k.steps && k.steps >= 10 && k.every > 0 && (k.every < k.steps) == (*task != 'c'),
-        "%s: %ld reports, %ld steps, a validation every %ld", task, w.reports, k.steps, k.every);
+        "%s: %ld reports, %ld steps, a validation every %ld", task, w.reports, (long)k.steps, (long)k.every);
   CHECK(lm ? k.rows && k.valid_rows : k.rows == ROWS - 6 && k.valid_rows == 6 && !k.left_out,
         "%s: %lu, %lu, %lu rows", task, (unsigned long)k.rows, (unsigned long)k.valid_rows,
         (unsigned long)k.left_out);
@@ -245,8 +245,8 @@ static void test_given(void) {
             !strcmp(k.tie, "all"), "one tokenizer: %s", c.message);
   CHECK(k.heads == 2 && k.d_model == 24 && k.every == 7 && k.lr == 0.0f && k.steps <= 4 * 4 &&
             !strcmp(syn_model_config(m)->decoder, k.decoder) && strstr(k.encoder, "repeat(1,"),
-        "%d heads, width %d, every %ld, lr %g, %ld steps, %s", k.heads, k.d_model, k.every,
-        (double)k.lr, k.steps, k.encoder);
+        "%d heads, width %d, every %ld, lr %g, %ld steps, %s", k.heads, k.d_model, (long)k.every,
+        (double)k.lr, (long)k.steps, k.encoder);
   syn_model_free(m);
   how = config_of("lm", &w, &k);
   m = learn(&c, &how, ROWS); /* several texts have ends */
@@ -465,26 +465,26 @@ static void test_steps(void) {
   memset(&k, 0, sizeof k);
   k.epochs = 40.0;
   syn__choose_steps(&k, 100.0, 0.1, 0.001, 1e6, 20.0); /* at most 20 validations */
-  CHECK(k.steps == 999 && k.every == 50, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 999 && k.every == 50, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 0;
   syn__choose_steps(&k, 100.0, 0.1, 20.0, 1e6, 20.0); /* one, also where it takes longer */
-  CHECK(k.steps == 800 && k.every == 800, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 800 && k.every == 800, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 0;
   syn__choose_steps(&k, 100.0, 0.1, 1e9, 1e6, 20.0); /* half of the time is for updates */
-  CHECK(k.steps == 500 && k.every == 500, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 500 && k.every == 500, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 0;
   syn__choose_steps(&k, 1.0, 5.0, 0.0, 1e6, 1.0); /* one update alone would have the rate 0 */
-  CHECK(k.steps == 2 && k.every == 2, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 2 && k.every == 2, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 0;
   syn__choose_steps(&k, 100.0, 0.1, 1.0, 3.0, 20.0); /* 40 epochs of 3 updates; nine validations */
-  CHECK(k.steps == 120 && k.every == 14, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 120 && k.every == 14, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 0;
   syn__choose_steps(&k, 100.0, 0.1, 0.001, 3.0, 1.0); /* one */
-  CHECK(k.steps == 120 && k.every == 120, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 120 && k.every == 120, "%ld, %ld", (long)k.steps, (long)k.every);
   k.every = 7;
   k.epochs = 1e18;
   syn__choose_steps(&k, 1e15, 1e-3, 0.0, 3.0, 20.0);
-  CHECK(k.steps == 1000000000 && k.every == 7, "%ld, %ld", k.steps, k.every);
+  CHECK(k.steps == 1000000000 && k.every == 7, "%ld, %ld", (long)k.steps, (long)k.every);
   CHECK(syn__choose_warmup(99) == 9 && syn__choose_warmup(99999) == 500, "warm-up");
   CHECK(!syn__held_every(0.0) && syn__held_every(0.05) == 20 && syn__held_every(0.5) == 2, "rows");
 }
@@ -571,7 +571,7 @@ static void test_rows(void) {
   texts[1][0] = texts[1][1] = syn_text_of("a b c d e f g h i j k l");
   m = learn(&c, &how, 2);
   CHECK(m && w.labels == 2 * 13 && k.rows == 4, "two long texts with an end each: %ld labels in %lu "
-        "windows: %s", w.labels, (unsigned long)k.rows, c.message);
+        "windows: %s", (long)w.labels, (unsigned long)k.rows, c.message);
   syn_model_free(m);
   how = config_of("seq2seq", &w, &k);
   strcpy(k.tie, "all");
@@ -709,7 +709,7 @@ static void test_ends(void) {
     if (i == 2) k.epochs = HUGE_VAL;
     if (i == 3) k.epochs = 1e-300;
     m = learn(&c, &how, ROWS);
-    CHECK(m && w.reports > 0 && (i != 3 || k.steps == 2), "%d: %ld of %ld steps: %s", i, w.reports, k.steps, c.message);
+    CHECK(m && w.reports > 0 && (i != 3 || k.steps == 2), "%d: %ld of %ld steps: %s", i, w.reports, (long)k.steps, c.message);
     syn_model_free(m);
   }
 }
@@ -774,12 +774,12 @@ static void test_clock(void) {
   how = config_of("classify", &w, &k);
   w.from = 13, w.then = 100.0; /* the training begins, and is over */
   m = learn(&c, &how, ROWS);
-  CHECK(m && w.reports < 4 && k.steps > 4, "%ld of %ld steps: %s", w.reports, k.steps, c.message);
+  CHECK(m && w.reports < 4 && k.steps > 4, "%ld of %ld steps: %s", w.reports, (long)k.steps, c.message);
   syn_model_free(m);
   how = config_of("classify", &w, &k);
   w.from = 13, w.then = -1.0; /* then the steps end it */
   m = learn(&c, &how, ROWS);
-  CHECK(m && w.reports == k.steps, "%ld of %ld steps: %s", w.reports, k.steps, c.message);
+  CHECK(m && w.reports == k.steps, "%ld of %ld steps: %s", w.reports, (long)k.steps, c.message);
   syn_model_free(m);
   how = config_of("classify", &w, &k);
   how.minutes = 0.003; /* of the clock of the library; less than an update */
@@ -807,7 +807,7 @@ static void test_busier(void) {
     m = learn(&c, &how, ROWS);
     updates[i] = w.reports;
     CHECK(m && w.now < 61.0 && (i > 0) == (w.reports < k.steps), "%d: %ld of %ld updates, %g seconds: %s", i,
-          w.reports, k.steps, w.now, c.message);
+          w.reports, (long)k.steps, w.now, c.message);
     CHECK(w.rate < 0.01f * w.largest, "%d: a rate of %g at the end, %g at most", i, (double)w.rate,
           (double)w.largest);
     syn_model_free(m);

@@ -86,7 +86,7 @@ static void train(void) {
     syn_data_add_text(d, w.m, syn_text_of(w.encoder ? lines[i] : ""), syn_text_of(lines[i + 1]));
   t = syn_trainer_new(&w.c, w.m, &how);
   syn_trainer_run(t, d, d, NULL, NULL);
-  syn_trainer_save(&w.c, t, "state.safetensors");
+  syn_trainer_save(t, "state.safetensors");
   syn_trainer_load(t, "state.safetensors");
   syn_trainer_average(t);
   syn_trainer_free(t), syn_data_free(d);

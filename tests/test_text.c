@@ -35,7 +35,7 @@ static void test_begin(syn_context *c, test_memory *m) {
   memset(m, 0, sizeof *m);
   c->options.alloc = test_alloc;
   c->options.release = test_release;
-  c->options.user = m;
+  c->options.alloc_user = m;
 }
 
 static syn_text text_of(const char *s) {

@@ -589,7 +589,7 @@ static uint64_t cancel_case(long stop_at, long *calls) {
     syn_context_clear(&c);
   } while (s == SYN_E_CANCELLED && ++times < 3);
   CHECK(times == (stop_at > 0) && syn_trainer_state(t)->step == 8 && syn_trainer_state(t)->validations == 4,
-        "cancelled %d times at %ld, %ld validations", times, stop_at, syn_trainer_state(t)->validations);
+        "cancelled %d times at %ld, %ld validations", times, stop_at, (long)syn_trainer_state(t)->validations);
   hash = syn_hash(hash, m->weights, m->floats * sizeof(float));
   hash = syn_hash(hash, &t->state.factor, sizeof(float));
   hash = syn_hash(hash, t->best, t->floats * 2 * sizeof(float));
@@ -609,7 +609,8 @@ static void test_cancel(void) {
   syn_data *d;
   counter count = {0, 1};
   double loss;
-  long at, calls, ignored, labels;
+  long at, calls, ignored;
+  int64_t labels;
   uint64_t whole = cancel_case(0, &calls);
   CHECK(calls > 16, "asked %ld times", calls);
   for (at = 1; at <= calls; at++)

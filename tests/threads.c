@@ -94,7 +94,7 @@ static uint64_t evaluate(syn_context *c) {
   static const int row[] = {4, 5, 6, 7};
   syn_data *d = syn_data_new(c);
   double loss = 0.0;
-  long labels;
+  int64_t labels;
   int i;
   for (i = 0; i < 9; i++) syn_data_add(d, row, 1 + i % 4, row, 1 + i % 3);
   if (syn_model_evaluate(c, m, d, 30, &loss, &labels)) return 0;

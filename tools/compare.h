@@ -631,15 +631,15 @@ static buffer loss_lines(evaluation *e, syn_data *d, const size_t *row, const do
   buffer out = {NULL, 0, 0};
   size_t rows = syn_data_count(d), i;
   double *loss = (double *)take(rows, sizeof *loss), all = 0.0;
-  long *labels = (long *)take(rows, sizeof *labels);
+  int64_t *labels = (int64_t *)take(rows, sizeof *labels);
   if (rows) syn_model_evaluate_rows(&e->c, e->m, d, loss, labels);
   check(&e->c);
   for (i = 0; i < rows; i++) all += (double)labels[i];
   for (i = 0; i < n; i++) {
     size_t at = row ? row[i] : i;
     int there = at < rows;
-    put_format(&out, "%.17g\t%ld\t%.17g\n", there ? loss[at] : 0.0, there ? labels[at] : 0L,
-               row ? characters[i] : *characters * (double)labels[at] / all);
+    put_format(&out, "%.17g\t%lld\t%.17g\n", there ? loss[at] : 0.0,
+               there ? (long long)labels[at] : 0LL, row ? characters[i] : *characters * (double)labels[at] / all);
   }
   free(loss);
   free(labels);

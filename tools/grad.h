@@ -30,7 +30,7 @@ typedef struct gradients {
 /* Mean loss per label. */
 static double grad_loss(gradients *g) {
   double sum = 0.0;
-  long labels = 0;
+  int64_t labels = 0;
   syn_trainer_batch_loss(g->t, &g->batch, &sum, &labels);
   check(&g->c);
   return labels ? sum / (double)labels : 0.0;

@@ -527,7 +527,7 @@ typedef struct evaluation {
   size_t n_tags, outputs; /* outputs: what the last metric compared, lines or tags */
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
-  long labels;
+  int64_t labels;
   size_t left;              /* pairs that do not fit the model */
   double unknown;           /* share of the tokens that the model does not know */
   int how;                  /* of read_data */
@@ -751,8 +751,8 @@ static void print_loss(const evaluation *e, syn_text name, double value) {
     snprintf(beside, sizeof beside, " (%s of the tokens are unknown)",
              percent(share, e->unknown, 1.0));
   if (json)
-    printf("{\"metric\":\"%.*s\",\"value\":%s,%s\"n\":%ld}\n", (int)name.size, name.at,
-           json_number(number, value, 6), beside, e->labels);
+    printf("{\"metric\":\"%.*s\",\"value\":%s,%s\"n\":%lld}\n", (int)name.size, name.at,
+           json_number(number, value, 6), beside, (long long)e->labels);
   else {
     snprintf(number, sizeof number, value == value ? "%.4f" : "nan", value);
     printf("%.*s %s%s\n", (int)name.size, name.at, number, beside);

@@ -87,7 +87,7 @@ static void train_line(const training *r, double speed, double now) {
   train_clock(left, sizeof left, train_left(r, s, now));
   if (r->valid && s->validations)
     snprintf(valid, sizeof valid, "  valid %.4f%s", (double)s->valid, train_unknown(r, 1, unknown));
-  fprintf(stderr, "step %ld  loss %.4f%s%s  lr %.3g  %.0f tokens/s%s\n", s->step, r->loss,
+  fprintf(stderr, "step %lld  loss %.4f%s%s  lr %.3g  %.0f tokens/s%s\n", (long long)s->step, r->loss,
           train_unknown(r, 0, unknown), valid, (double)s->rate, speed, left);
   fflush(stderr);
 }
@@ -114,7 +114,7 @@ static void train_bar(const training *r, double speed, double now) {
 static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   char valid[JSON_NUMBER];
-  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":%s,", s->step, r->loss,
+  printf("{\"step\":%lld,\"loss\":%.6f,\"valid\":%s,", (long long)s->step, r->loss,
          json_number(valid, r->valid && validated ? (double)s->valid : (double)NAN, 6));
   if (r->unknown[0] + r->unknown[1] > 0.0)
     printf("\"unknown\":%.6f,\"valid_unknown\":%.6f,", r->unknown[0], r->unknown[1]);
@@ -145,7 +145,7 @@ static void train_show(training *r, double now, int validated) {
    of the training the model is still written. */
 static void train_checkpoint(training *r, int at_end) {
   int ignore = opt_flag(r->a, "ignore-save-errors");
-  r->lost = r->checkpoint && syn_trainer_save(&r->c, r->t, r->checkpoint);
+  r->lost = r->checkpoint && syn_trainer_save(r->t, r->checkpoint);
   if (!r->lost) return;
   if (!ignore && !at_end)
     fail(FAILED_JOB, "%s; --ignore-save-errors continues without it", r->c.message);
@@ -173,10 +173,10 @@ static void train_halved(training *r, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int rose = validated && s->valid > s->best;
   if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
-    fprintf(stderr, r->terminal ? "\nsyn: %s at step %ld: from the %s weights again, with half the "
-            "learning rate\n" : "syn: %s at step %ld: from the %s weights again, with half the "
+    fprintf(stderr, r->terminal ? "\nsyn: %s at step %lld: from the %s weights again, with half the "
+            "learning rate\n" : "syn: %s at step %lld: from the %s weights again, with half the "
             "learning rate\n", rose ? "the validation loss rose" : "an update was refused",
-            s->step, r->config.average && s->validations ? "best" : "last");
+            (long long)s->step, r->config.average && s->validations ? "best" : "last");
   r->factor = s->factor;
 }
 
@@ -771,8 +771,8 @@ static void train_choose_steps(training *r) {
   choice.every = opt_given(r->a, "every") ? opt_int(r->a, "every") : 0;
   syn_choose_steps(&r->c, &k, r->m, &r->config, r->data, r->valid);
   check_use(&r->c);
-  auto_choose(r->a, "steps", "%ld", choice.steps);
-  auto_choose(r->a, "every", "%ld", choice.every);
+  auto_choose(r->a, "steps", "%lld", (long long)choice.steps);
+  auto_choose(r->a, "every", "%lld", (long long)choice.every);
   train_configure(r);
   if (r->checkpoint) auto_save(r->a, r->given, r->checkpoint);
   auto_print(r->a);
@@ -841,11 +841,12 @@ static void train_resume(training *r) {
 
 /* Warns when a run of so many steps ends within its warm-up: before the training, and behind one
    that --minutes or --stop-after has ended. Adafactor without --lr has none. */
-static void train_check_warmup(const training *r, long steps) {
+static void train_check_warmup(const training *r, int64_t steps) {
   const syn_train_config *k = &r->config;
   if (steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
-  fprintf(stderr, "syn: the warm-up takes %ld steps, the whole run %ld: the learning rate never "
-          "reaches its value; --warmup N sets a shorter one\n", k->warmup, steps);
+  fprintf(stderr, "syn: the warm-up takes %lld steps, the whole run %lld: the learning rate never "
+          "reaches its value; --warmup N sets a shorter one\n", (long long)k->warmup,
+          (long long)steps);
 }
 
 /* Fails when the training has not learned: the final loss is above that of the first step, and also
@@ -881,14 +882,15 @@ static void train_finish(training *r) {
   kept = syn_trainer_average(r->t);
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
-  if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  if (stopped_by) fail(FAILED_JOB, "stopped at step %lld; %s is written", (long long)s->step, r->output);
   if (s->shortened || (r->timed.minutes > 0.0 && s->step < r->config.steps && !s->stopped))
-    fprintf(stderr, "syn: the training ended at step %ld of %ld: the machine was busier than when it "
-            "was measured, and the same command gives another model\n", s->step, r->config.steps);
+    fprintf(stderr, "syn: the training ended at step %lld of %lld: the machine was busier than when it "
+            "was measured, and the same command gives another model\n", (long long)s->step,
+            (long long)r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
-  fprintf(stderr, "step %ld, epoch %ld: %s is written", s->step, s->epoch + 1, r->output);
+  fprintf(stderr, "step %lld, epoch %lld: %s is written", (long long)s->step, (long long)s->epoch + 1, r->output);
   if (r->valid) fprintf(stderr, ", best validation loss %.4f", (double)s->best);
   if (kept > 1) fprintf(stderr, ", mean of %d checkpoints", kept);
   fputc('\n', stderr);
@@ -910,7 +912,7 @@ static void train_headline(const training *r) {
           r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
   if (r->of >= CLASSIFY) fprintf(stderr, "%d classes, ", k->classes);
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
-  if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps", r->config.steps);
+  if (r->config.steps < LONG_MAX) fprintf(stderr, "%lld steps", (long long)r->config.steps);
   else fprintf(stderr, "%g minutes", r->minutes);
   if (r->valid) fprintf(stderr, "; %lu for validation", (unsigned long)syn_data_count(r->valid));
   fputc('\n', stderr);

@@ -7,5 +7,3 @@ while [ $round -lt "${2:-3}" ]; do
   mpirun -n 2 --oversubscribe "$1/speed" 1 2 4
   round=$((round + 1))
 done
-"$1/speed" 1 table 4 1
-"$1/speed" 1 table 4 16

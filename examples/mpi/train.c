@@ -1,8 +1,9 @@
 /* train   one training on several machines, by MPI
 
    Idea: every rank has the same network and the same data, and computes its own batches of each
-   update; syn_train_config.reduce adds up the gradients (reduce.h). So all ranks have the same
-   weights all the time, and N ranks have the bits of one process with --accumulate N.
+   update; between the backward pass and the update the gradients are added up (reduce.h). So all
+   ranks have the same weights all the time, and N ranks have the bits of one process with
+   --accumulate N.
 
    make -C examples/mpi
    mpirun -n 2 examples/mpi/build/train --data pairs.tsv --model model.safetensors
@@ -135,26 +136,25 @@ static syn_trainer *trainer(job *j, syn_model *m) {
   k.clip = 1.0f;
   k.steps = j->steps;
   k.batch_tokens = j->tokens;
-  k.accumulate = j->accumulate; /* of all ranks together; 0: one each */
+  k.accumulate = j->accumulate ? j->accumulate : j->link.ranks; /* of all ranks together */
   k.seed = 1;
-  k.rank = j->link.rank;
-  k.ranks = j->link.ranks;
-  k.reduce = k.ranks > 1 ? link_reduce : NULL;
-  k.reduce_user = &j->link;
   return m ? syn_trainer_new(&j->c, m, &k) : NULL;
 }
 
-/* After every update. Rank 0 alone prints and saves. */
-static int report(void *user, const syn_trainer *t, float loss, int validated) {
-  job *j = (job *)user;
+/* All updates. Rank 0 alone prints and saves. Not 0: an error. */
+static int updates(job *j, syn_trainer *t, syn_data *d) {
   const syn_train_state *s = syn_trainer_state(t);
-  (void)validated;
-  if (j->link.rank == 0 && s->step % j->every == 0) {
-    printf("step %ld   loss %.4f   labels %ld\n", s->step, (double)loss, s->tokens);
-    fflush(stdout);
-    if (syn_trainer_save(&j->c, t, j->model)) return 1;
+  float loss;
+  while (s->step < syn_trainer_config(t)->steps) {
+    if (link_update(&j->link, t, d, &loss)) return 1;
+    if (j->link.rank == 0 && s->step % j->every == 0) {
+      printf("step %lld   loss %.4f   labels %lld\n", (long long)s->step, (double)loss,
+             (long long)s->tokens);
+      fflush(stdout);
+      if (syn_trainer_save(t, j->model)) return 1;
+    }
+    if (s->step == j->die && j->link.rank == j->link.ranks - 1) raise(SIGKILL);
   }
-  if (s->step == j->die && j->link.rank == j->link.ranks - 1) raise(SIGKILL);
   return 0;
 }
 
@@ -205,12 +205,12 @@ static int train(job *j, const syn_text *list, size_t n) {
   if (j->resume && !same_tokens(j, m)) return stop("resume", "the checkpoint is of other data");
   if (!same_everywhere(place(m, t)))
     return stop("start", "the ranks have other weights, or checkpoints");
-  if (syn_trainer_run(t, d, NULL, report, j) || j->c.status) return stop("training", j->c.message);
+  if (updates(j, t, d)) return stop("training", j->c.status ? j->c.message : "MPI has failed");
   if (!same_everywhere(place(m, t))) return stop("end", "the ranks have other weights");
-  if (j->link.rank == 0 && syn_trainer_save(&j->c, t, j->model)) return stop("end", j->c.message);
+  if (j->link.rank == 0 && syn_trainer_save(t, j->model)) return stop("end", j->c.message);
   if (j->link.rank == 0)
-    printf("%ld updates, rank 0: %.1f MB sent, %.2f s in reduce\n", syn_trainer_state(t)->step,
-           j->link.bytes / 1e6, j->link.seconds);
+    printf("%lld updates, rank 0: %.1f MB sent, %.2f s in sums\n",
+           (long long)syn_trainer_state(t)->step, j->link.bytes / 1e6, j->link.seconds);
   syn_data_free(d);
   syn_trainer_free(t);
   syn_model_free(m);
@@ -228,9 +228,10 @@ int main(int argc, char **argv) {
   j.tokenizer = "char", j.model = "model.safetensors";
   j.steps = 200, j.every = 50, j.tokens = 512, j.width = 64, j.threads = 1;
   if (MPI_Init(&argc, &argv)) return 1;
-  if (link_open(&j.link)) return stop("start", "MPI cannot copy its communicator");
+  if (link_open(&j.link)) return stop("start", "MPI cannot copy its communicator, or there is no memory");
   if (options(&j, argc, argv)) return 1;
   if (j.every < 1) return stop("--every", "wanted 1 or more");
+  if (j.accumulate % j.link.ranks) return stop("--accumulate", "wanted a multiple of the ranks");
   o.threads = j.threads; /* of each rank */
   syn_context_init(&j.c, &o);
   text = j.data ? file_text(j.data) : made_up();
