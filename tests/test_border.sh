@@ -297,6 +297,9 @@ says 'train: no decoder' "*--decoder $idle: classes and tags have no decoder*--e
 says 'train: lm' "*--encoder $idle: a language model*--many-classes $idle*" train $net --task lm --data lf.tsv --encoder linear \
   --decoder linear --batch 40 --tokenizer char --many-classes -o n
 says 'embed' "*--beam $idle: --layout file*" embed -m lf --layout file --beam 2 -o n
+says 'trace' "*--target $idle: there is no --input*--count $idle: there is no --data*--cell $idle*" trace -m lf --target a \
+  --count 2 --cell 2 -o n
+says 'trace of a network' "*--input $idle: there is no --model*" trace --encoder linear --decoder 'linear->mh_dot_att' --input a -o n
 says 'info' "*--type $idle: there is no --board*" info -m lf --type i4
 
 # -- values are printed when all are computed; a loss of no line is not defined --
