@@ -127,6 +127,10 @@ is 'lm: as many tokens' "$("$SYN" eval -m lf.lm --data lf.tsv --metric nats --js
 printf 'a\rb\tc\nd\te\n' >inner.tsv
 says 'a CR inside of a line' '*inner.tsv: 1 carriage returns inside of lines are kept*' train $net $c --data inner.tsv -o n
 
+printf '\357\273\277ab\tba\n\357\273\277cd\tdc\n' >bom2.tsv
+says 'a byte order mark inside' '*bom2.tsv: 1 byte order marks (U+FEFF) inside of the text*' eval -m lf --data bom2.tsv
+silent 'a byte order mark at the beginning' 'byte order' eval -m lf --data bom.tsv
+
 # -- bytes that are no UTF-8, unknown tokens: counted, with a remedy above 1 % --
 printf 'gr\374n\tvert\nr\366t\trouge\n' >latin.tsv
 says 'Latin-1 is named' \
