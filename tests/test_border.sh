@@ -127,6 +127,10 @@ is 'lm: as many tokens' "$("$SYN" eval -m lf.lm --data lf.tsv --metric nats --js
 printf 'a\rb\tc\nd\te\n' >inner.tsv
 says 'a CR inside of a line' '*inner.tsv: 1 carriage returns inside of lines are kept*' train $net $c --data inner.tsv -o n
 
+printf '\357\273\277ab\tba\n\357\273\277cd\tdc\n' >bom2.tsv
+says 'a byte order mark inside' '*bom2.tsv: 1 byte order marks (U+FEFF) inside of the text*' eval -m lf --data bom2.tsv
+silent 'a byte order mark at the beginning' 'byte order' eval -m lf --data bom.tsv
+
 # -- bytes that are no UTF-8, unknown tokens: counted, with a remedy above 1 % --
 printf 'gr\374n\tvert\nr\366t\trouge\n' >latin.tsv
 says 'Latin-1 is named' \
@@ -297,6 +301,9 @@ says 'train: no decoder' "*--decoder $idle: classes and tags have no decoder*--e
 says 'train: lm' "*--encoder $idle: a language model*--many-classes $idle*" train $net --task lm --data lf.tsv --encoder linear \
   --decoder linear --batch 40 --tokenizer char --many-classes -o n
 says 'embed' "*--beam $idle: --layout file*" embed -m lf --layout file --beam 2 -o n
+says 'trace' "*--target $idle: there is no --input*--count $idle: there is no --data*--cell $idle*" trace -m lf --target a \
+  --count 2 --cell 2 -o n
+says 'trace of a network' "*--input $idle: there is no --model*" trace --encoder linear --decoder 'linear->mh_dot_att' --input a -o n
 says 'info' "*--type $idle: there is no --board*" info -m lf --type i4
 
 # -- values are printed when all are computed; a loss of no line is not defined --

@@ -164,6 +164,9 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
   if (s->returns)
     fprintf(stderr, "syn: %s: %lu carriage returns inside of lines are kept as characters\n", path,
             (unsigned long)s->returns);
+  if (s->orders)
+    fprintf(stderr, "syn: %s: %lu byte order marks (U+FEFF) inside of the text\n", path,
+            (unsigned long)s->orders);
   if (s->apart && !composed)
     fprintf(stderr, "syn: %s: %s of the letters are decomposed: train --nfc composes them\n", path,
             percent(share, (double)(s->apart < s->letters ? s->apart : s->letters),

@@ -269,7 +269,7 @@ MAYBE_UNUSED static int is_blank(syn_text t) {
 typedef struct text_scan {
   size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
   size_t alone, upper;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
-  size_t zeros, returns; /* bytes 0; CR inside of lines */
+  size_t zeros, returns, orders; /* bytes 0; CR inside of lines; byte order marks */
   size_t letters, apart; /* apart: marks that Unicode's NFC makes one with their letter */
 } text_scan;
 
@@ -288,6 +288,7 @@ MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
     s->wide += size > 1;
     s->zeros += !code;
     s->returns += code == '\r';
+    s->orders += code == 0xFEFF;
     if (code <= 0x10FFFF) {
       s->letters += (code >= 0xAA || (code | 32) - 'a' < 26u) && !is_letter_mark(code);
       continue;

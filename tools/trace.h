@@ -500,11 +500,24 @@ static void trace_page_of(tracer *t) {
              "</script>\n</body></html>\n");
 }
 
+/* Says which options do nothing without others. */
+static void trace_say_idle(const arguments *a) {
+  int text = *opt_text(a, "data") || *opt_text(a, "src");
+  if (!*opt_text(a, "model"))
+    say_idle(a, "input|target|input2|target2|data|src|tgt", "there is no --model");
+  else if (!opt_given(a, "input")) say_idle(a, "target", "there is no --input");
+  if (*opt_text(a, "model") && !opt_given(a, "input2"))
+    say_idle(a, "target2", "there is no --input2");
+  if (!text) say_idle(a, "count|alternatives", "there is no --data");
+  if (!*opt_text(a, "pgm")) say_idle(a, "cell", "there is no --pgm");
+}
+
 static int run_trace(const arguments *a) {
   tracer t;
   memset(&t, 0, sizeof t);
   t.a = a;
   context_open(&t.c, a);
+  trace_say_idle(a);
   trace_open(&t);
   trace_page_of(&t);
   write_file(opt_text(a, "output"), t.page.at, t.page.size);
