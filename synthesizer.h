@@ -18952,7 +18952,7 @@ static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, 
 #endif
 
 /* ==============================================================================================
-   >>model file   a model becomes metadata with tensors; a file becomes a model
+   >>model file   a file becomes a model
    ============================================================================================== */
 
 /* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
