@@ -170,7 +170,7 @@ static syn_model *info_model(syn_context *c, const arguments *a) {
   n.config.src_vocab = opt_int(a, "src-vocab");
   n.config.tgt_vocab = opt_int(a, "tgt-vocab");
   n.config.classes = opt_int(a, "classes");
-  m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn_model_outline(c, &n.config);
+  m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn_model_outline(c, &n.config, NULL);
   check_use(c);
   network_free(&n);
   return m;
@@ -462,7 +462,7 @@ static int preset_print(const preset *p, int json, int texts) {
   syn_model *m;
   memset(&all, 0, sizeof all);
   syn_context_init(&c, NULL);
-  m = syn_model_outline(&c, &k);
+  m = syn_model_outline(&c, &k, NULL);
   if (m) {
     info_sums(m, k.max_len, sum);
     all = info_total(sum);

@@ -39,6 +39,7 @@
 #include "info.h"
 #include "grad.h"
 #include "golden.h"
+#include "document.h"
 #include "trace.h"
 #include "embed.h"
 #include "quantize.h"

@@ -214,6 +214,7 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   syn_limits limits;
   syn_batch b;
   syn_run *r;
+  float loss;
   memset(&limits, 0, sizeof limits);
   memset(&b, 0, sizeof b);
   memset(&config, 0, sizeof config);
@@ -224,7 +225,8 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   if (row[2].count) b.labels = row[2].ids;
   r = syn_run_new(&t->c, t->m[k], &limits);
   if (b.labels && t->of == CLASSIFY && row[2].count != 1) b.labels = NULL;
-  if (b.labels) syn_run_backward(r, &b, NULL);
+  config.loss = b.labels ? &loss : NULL;
+  if (b.labels) syn_run_backward(r, &b, &loss);
   else syn_run_forward(r, &b);
   check(&t->c);
   config.values = (size_t)opt_int(t->a, "values");
@@ -232,7 +234,7 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   put_format(&t->page, "%s{\"title\":", t->documents ? "," : "");
   put_quoted(&t->page, title);
   put_format(&t->page, ",\"data\":");
-  syn_trace(r, &config, &sink);
+  syn_trace(t->m[k], r, &config, &sink);
   check(&t->c);
   put_byte(&t->page, '}');
   if (!k) trace_pictures(t, r);
@@ -419,7 +421,7 @@ static void trace_model(tracer *t) {
   config.weights = (size_t)opt_int(t->a, "weights");
   r = syn_run_new(&t->c, t->m[0], &limits);
   put_format(&t->page, "{\"title\":\"\",\"data\":");
-  syn_trace(r, &config, &sink);
+  syn_trace(t->m[0], r, &config, &sink);
   check(&t->c);
   put_format(&t->page, "}");
   syn_run_free(r);
