@@ -360,10 +360,10 @@ static const preset *preset_find(const char *name) {
   size_t i;
   for (i = 0; i < COUNT(presets); i++) {
     if (strcmp(name, presets[i].name) == 0) return &presets[i];
-    nearest_try(&near, text_of(name), presets[i].name);
+    nearest_try(&near, syn_text_of(name), presets[i].name);
   }
   fail(WRONG_USE, "no preset %.*s; the nearest is %s (syn presets lists all)",
-       short_size(text_of(name)), name, near.name);
+       short_size(syn_text_of(name)), name, near.name);
   return NULL;
 }
 

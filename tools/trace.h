@@ -349,7 +349,7 @@ static char *trace_answer(tracer *t, syn_text source) {
   syn_decoder *d = syn_decoder_new(&t->c, t->m[0], NULL);
   size_t size;
   char *out;
-  syn_decoder_run_text(d, source, text_of(""), NULL, NULL);
+  syn_decoder_run_text(d, source, syn_text_of(""), NULL, NULL);
   check(&t->c);
   size = syn_decoder_output_text(d, 0, 0, NULL, 0, NULL);
   out = (char *)take(size + 1, 1);
@@ -361,7 +361,8 @@ static char *trace_answer(tracer *t, syn_text source) {
 /* The pair of --input and --target, or of --input2 and --target2. Without a target that of seq2seq
    is what the model answers; classify and tag then have no labels, and no gradients. */
 static void trace_input(tracer *t, const char *input, const char *target) {
-  syn_text source = text_of(opt_text(t->a, input)), wanted = text_of(opt_text(t->a, target));
+  syn_text source = syn_text_of(opt_text(t->a, input));
+  syn_text wanted = syn_text_of(opt_text(t->a, target));
   char *answer = NULL;
   int most = syn_model_config(t->m[0])->max_len;
   pairs p;
@@ -375,7 +376,7 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
     trace_fits(t, input, source);
     answer = trace_answer(t, source);
-    wanted = text_of(answer);
+    wanted = syn_text_of(answer);
     t->own = 1;
   }
   if (t->of >= CLASSIFY && !opt_given(t->a, target)) wanted.at = NULL;
@@ -436,7 +437,7 @@ static void trace_documents(tracer *t) {
     if (file.at[0] != '{' || memchr(file.at, '<', file.size))
       fail(FAILED_JOB, "%s is no document of syn_trace", path);
     put_format(&t->page, "%s{\"title\":", t->documents++ ? "," : "");
-    put_quoted(&t->page, text_of(path));
+    put_quoted(&t->page, syn_text_of(path));
     put_format(&t->page, ",\"data\":");
     put(&t->page, file.at, file.size);
     put_byte(&t->page, '}');
