@@ -19,7 +19,8 @@ typedef struct syn_trace_config {
 } syn_trace_config;
 
 /* One JSON document of a network and one sentence of the last pass of its run.
-   `syn trace --document FILE` makes a page of it, as does traceView(element, document) of tools/trace.js:
+   `syn trace --document FILE` makes a page of it, as does traceView(element, document) of
+   tools/trace.js:
      task, encoder, decoder, config   the texts, all numbers resolved
      passes     {"loss"}: of syn_run_backward, else null
      tokens     {"source", "target", "labels"}: [id, text or null] each; null: there are none
