@@ -70,7 +70,7 @@
      tokenizer NAME ... tokenizers  one section for each tokenizer, and their list
      dtypes json safetensors ...    files: reader, weight types, model file
    The next, and the blocks of training in the sections of the kinds, are out with SYN_NO_TRAIN:
-     tape pretrained loss trace     a tape of your own; weights of another model; cross-entropy
+     tape pretrained loss           a tape of your own; weights of another model; cross-entropy
      optim data train               optimizers; rows and batches; updates, validation
      tokenizer learning learn       a tokenizer from texts; a model from texts alone
      safetensors writer ...         files: writer, model writer, checkpoint
@@ -291,7 +291,9 @@
    error; a program adds up the gradients of several processes itself, by syn_trainer_next,
    _accumulate and _update, in place of rank, ranks and reduce; syn_trainer_save has the arguments
    of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
-   syn_options have a user each. */
+   syn_options have a user each; syn_trace stands in tools/document.h, and takes the model, too; a
+   checkpoint of other tokenizers is refused; syn_learn names a wrong row as syn_data_add_text;
+   syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of syn_learn. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -743,13 +745,14 @@ typedef struct syn_value {
   const float *dx; /* gradient, after syn_run_backward; null: none, or none is kept of it */
 } syn_value;
 
-/* What syn_trace writes. Zeroed, a field means what its comment says. */
-typedef struct syn_trace_config {
-  int sentence;   /* of the last pass */
-  /* most numbers that an array of a sentence, or a parameter, may have to be written in full; of
-     larger ones a summary is written. 0: 32,768 and 2,048 */
-  size_t values, weights;
-} syn_trace_config;
+/* Where a network does not build: the layer, its name in the text of its side and the byte where it
+   stands, the number of the node that it would have read. Null, -1: the error is of no layer. It
+   lives as long as the model. */
+typedef struct syn_fault {
+  const char *path;
+  syn_text name;
+  int place, in;
+} syn_fault;
 
 /* What syn_run_vector makes of the rows of a sentence. */
 enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
@@ -1011,7 +1014,7 @@ SYN_API int syn_version(void);
 #define SYN_STRUCTS(X) \
   X(syn_text) X(syn_small_config) X(syn_options) X(syn_context) X(syn_tensor) X(syn_stream) \
   X(syn_extent) X(syn_cost) X(syn_initial) X(syn_part) X(syn_node) X(syn_kind) X(syn_var) \
-  X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_trace_config) \
+  X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_fault) \
   X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
   X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_source) \
   X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options)
@@ -1169,8 +1172,9 @@ SYN_API void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_m
    in the configuration (the message says where), or no memory. */
 SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
 /* The same without weights, to look at: nodes, names and shapes of parameters, costs. What would
-   need weights refuses it. */
-SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config);
+   need weights refuses it. Of a configuration with an error there is none; but with `fault` it has
+   the nodes before the error, which is recorded and *fault says where. */
+SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault *fault);
 SYN_API void syn_model_free(syn_model *m);
 /* For a process that only decodes or runs forward passes: the matrices of products become panels, in
    place, that all decoders and runs of the model read. So the weights are in memory once, where
@@ -1408,30 +1412,6 @@ SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
    computes it. *loss (may be null): that loss. */
 SYN_API syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
 
-/* One JSON document of a network and one sentence of the last pass. `syn trace --document FILE`
-   makes a page of it, as does traceView(element, document) of tools/trace.js:
-     task, encoder, decoder, config   the texts, all numbers resolved
-     passes     {"loss"}: of syn_run_backward, else null
-     tokens     {"source", "target", "labels"}: [id, text or null] each; null: there are none
-     top        by row of the logits: the 5 most probable [id, text, probability]; null: no pass
-     vocabulary texts of the classes; null: no tokenizer, or more than 1,024
-     nodes      in the order they run; "in": numbers of the nodes they read; "feedback": one whose
-                output for the token before it reads, -1: none; "place": the byte of the text where
-                the layer begins, which copies of a repeat share, -1: none; "params": numbers of
-                parameters; "value": the output; "parts": places inside, named as in syn_run_value
-     params     name, trained, value
-     error      syn_trace_network: message, path, name, place, input of the layer that failed
-   A value has axes, shape, x, dx. x and dx: base64 of little-endian float32, row-major; null: not
-   computed, or not kept (a run without `keep` has attention weights alone); of more numbers than
-   the configuration allows: count, how many are finite, and low, high, mean, deviation, 20 bins of
-   those. `k` may be null. Allocates nothing. SYN_E_VALUE: no such sentence; SYN_E_FILE: the sink
-   did not take all bytes. */
-SYN_API syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const syn_sink *sink);
-/* The same of a configuration alone, without weights and values. Where it does not build, the
-   document has the nodes before the error, and the error is also returned. */
-SYN_API syn_status syn_trace_network(syn_context *c, const syn_config *config,
-                                     const syn_sink *sink);
-
 /* -- training -- */
 
 /* Rows of token ids without begin and end. The tokens are copied, and may be those of a row of the
@@ -1647,9 +1627,9 @@ SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const c
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes, tokenizers), holds numbers that are not finite, or has changed
-   since it was written, as its checksum shows, is refused; then trainer and model are what they
-   were. Checkpoints of earlier versions have no checksum and are loaded. */
+   seed, batch_tokens, accumulate, every, shapes, tokenizers), holds numbers that are not finite, or
+   has changed since it was written, as its checksum shows, is refused; then trainer and model are
+   what they were. Checkpoints of earlier versions have no checksum and are loaded. */
 SYN_API syn_status syn_trainer_save_to(const syn_trainer *t, const syn_sink *sink);
 SYN_API syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source);
 #ifndef SYN_NO_STDIO
@@ -1713,6 +1693,11 @@ SYN_API const syn_param *syn_model_find(const syn_model *m,
 /* The operations in the order they run; null past the end. */
 SYN_API size_t syn_model_node_count(const syn_model *m);
 SYN_API const syn_node *syn_model_node(const syn_model *m, size_t i);
+/* The node (its number) that makes one of the values n->in[i], n->out; -1: there is no such value.
+   *stream (SYN_SRC, SYN_TGT, SYN_EACH) and *width of it may be null. SYN_FEEDBACK: the value whose
+   row for the token before a recurrent node reads. */
+enum { SYN_FEEDBACK = -1 };
+SYN_API int syn_model_maker(const syn_model *m, int value, int *stream, int *width);
 /* What one operation of the model costs in a sentence of `length` tokens. */
 SYN_API syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
 /* The bytes a model will need, from its configuration; only the graph is allocated, and freed
@@ -1744,6 +1729,13 @@ SYN_API size_t syn_model_describe(syn_context *c, const syn_config *config, char
    An unknown path is an error that names the nearest one. */
 SYN_API syn_status syn_run_value(const syn_run *r, const char *path, int sentence,
                                  syn_value *value);
+/* The same of a node: its output (part null), or a part of it. 1, or 0 with *value zeroed: none, or
+   not kept. Of a run without `keep` there are attention weights. */
+SYN_API int syn_run_node(const syn_run *r, const syn_node *n, const char *part, int sentence,
+                         syn_value *value);
+/* The tokens of a sentence of the last pass: SYN_SRC, SYN_TGT, 2: its labels. Null with *count 0:
+   there are none. */
+SYN_API const int *syn_run_tokens(const syn_run *r, int side, int sentence, int *count);
 /* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
    output of a layer: out [width], which is as it was after an error. */
 SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
@@ -14265,7 +14257,7 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   return b->c->status == SYN_OK ? y : -1;
 }
 
-/* Notes layer `number` of a chain, which could not be built, with its input, for syn_trace_network.
+/* Notes layer `number` of a chain, which could not be built, with its input, for syn_model_outline.
    The innermost such layer comes first and stays. */
 static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) {
   size_t size = strlen(b->path);
@@ -14763,7 +14755,7 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
 
 /* 0, with an error: the model has no weights. */
 static int syn__weights_there(syn_context *c, const syn_model *m) {
-  return m->panels || m->g.params[0].x ||
+  return m->panels || (m->g.n_params && m->g.params[0].x) ||
          !syn__fail(c, SYN_E_VALUE, "a model of syn_model_outline was given: it has no weights");
 }
 
@@ -14902,7 +14894,7 @@ static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int
 
 /* What plans, new and loaded models have in common. The status is checked, because a kind may
    record an error and still return. */
-syn_model *syn_model_outline(syn_context *c, const syn_config *config) {
+static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   syn_model *m = syn__model_graph(c, config, 0);
   if (m && c->status == SYN_OK) {
     syn__panels_mark(m);
@@ -14913,9 +14905,37 @@ syn_model *syn_model_outline(syn_context *c, const syn_config *config) {
   return NULL;
 }
 
+/* Where the layer begins that could not be built: its name lies in the text of its side. */
+static void syn__fault_of(const syn_model *m, syn_fault *fault) {
+  const syn__graph *g = &m->g;
+  const char *text;
+  if (!g->bad_path || !*g->bad_path) return;
+  text = *g->bad_path == 'd' ? m->config.decoder : m->config.encoder;
+  text += syn__bom_size(text, strlen(text));
+  fault->path = g->bad_path;
+  fault->name = g->bad_name;
+  fault->place = (int)(g->bad_name.at - text);
+  if (g->bad_in >= 0) fault->in = g->values[g->bad_in].maker;
+}
+
+syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault *fault) {
+  syn_fault none;
+  syn_model *m;
+  if (!fault) return syn__model_shell(c, config);
+  memset(&none, 0, sizeof none);
+  none.place = none.in = -1;
+  *fault = none;
+  m = c->status ? NULL : syn__model_graph(c, config, 1);
+  if (!m) return NULL;
+  if (!m->task) m->task = &syn__tasks[0];
+  if (c->status) syn__fault_of(m, fault);
+  else syn__weights_place(m), syn__panels_mark(m);
+  return m;
+}
+
 /* A model with initial values; null: failed, with the error in the context. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config) {
-  syn_model *m = syn_model_outline(c, config);
+  syn_model *m = syn__model_shell(c, config);
   syn_status s = m ? syn__weights_own(m) : SYN_E_MEMORY;
   size_t i;
   for (i = 0; s == SYN_OK && i < m->g.n_params; i++) s = syn__weights_init(m, i);
@@ -14937,6 +14957,15 @@ const syn_param *syn_model_find(const syn_model *m, const char *name) {
 size_t syn_model_node_count(const syn_model *m) { return m ? m->g.n_nodes : 0; }
 const syn_node *syn_model_node(const syn_model *m, size_t i) {
   return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
+}
+
+int syn_model_maker(const syn_model *m, int value, int *stream, int *width) {
+  const syn__value *v = NULL;
+  if (m && value == SYN_FEEDBACK && m->g.feedback) value = m->g.feedback;
+  if (m && value >= 0 && (size_t)value < m->g.n_values) v = &m->g.values[value];
+  if (stream) *stream = v ? v->stream : SYN_SRC;
+  if (width) *width = v ? v->shape[v->rank - 1] : 0;
+  return v ? v->maker : -1;
 }
 
 /* A matrix costs as many multiply-adds per token as it has numbers; an embedding, which has no
@@ -15616,7 +15645,7 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
 
 /* A table with one line for each node, fields separated by tabs. The weights get no memory. */
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
-  syn_model *m = syn_model_outline(c, config);
+  syn_model *m = syn__model_shell(c, config);
   syn__text_out w = syn__text_begin(out, capacity);
   int *again = m ? syn__paths_again(c, &m->g) : NULL;
   size_t i;
@@ -15755,6 +15784,31 @@ static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part
   if (p->width > 1) syn__value_axis(v, "kind", p->width);
   syn__value_axis(v, "query", size[0]);
   syn__value_axis(v, "key", size[1]);
+}
+
+int syn_run_node(const syn_run *r, const syn_node *n, const char *part, int sentence,
+                 syn_value *value) {
+  const int keep = r && r->mode == SYN__KEEP;
+  syn_part p = {NULL, 0, 0, 0, 0, 0};
+  memset(value, 0, sizeof *value);
+  if (part) p = syn__part_find(n, part);
+  if (!r || (part && !p.name) || sentence < 0 || sentence >= syn_out_stream(&r->tape, n)->count)
+    return 0;
+  if (!keep && !(part && p.save == n->seen && n->seen_heads)) return 0;
+  if (!part) syn__value_output(r, n, sentence, value);
+  else if (p.form == SYN_PART_PAIRS) syn__value_pairs(r, n, &p, sentence, value);
+  else syn__value_rows(r, n, &p, sentence, value);
+  return 1;
+}
+
+const int *syn_run_tokens(const syn_run *r, int side, int sentence, int *count) {
+  const syn_stream *s = NULL;
+  if (r && side >= 0 && side <= 2) s = &r->tape.stream[side < 2 ? side : r->m->task->labels];
+  *count = 0;
+  if (!s || sentence < 0 || sentence >= s->count || (side == 2 && !r->n_labels)) return NULL;
+  *count = s->off[sentence + 1] - s->off[sentence];
+  if (!*count) return NULL;
+  return (side < 2 ? r->tape.ids[side] : r->labels) + s->off[sentence];
 }
 
 syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
@@ -16204,7 +16258,8 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   syn_decoder *d = NULL;
   size_t bytes;
   syn__layout k = {NULL, 0};
-  if (syn__given(c, m, "model") && !c->status) d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
+  if (syn__given(c, m, "model") && !c->status && syn__weights_there(c, m))
+    d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
   if (!d) return NULL;
   bytes = syn__decoder_measure(d, c, m, config);
   if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
@@ -19214,7 +19269,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
    is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
-  syn_model *m = f && !syn__config_read(c, f, &config) ? syn_model_outline(c, &config) : NULL;
+  syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
   if (m) m->file = f; /* from here on the model frees it */
   else syn_file_free(f);
   return m;
@@ -20013,377 +20068,6 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   if (loss) *loss = r->last_loss;
   r->has_gradient = 1;
   return SYN_OK;
-}
-
-/* ==============================================================================================
-   >>trace   a network, the values of a run, its attention as one JSON document
-   ============================================================================================== */
-
-/* Every piece goes to the sink as soon as it is written, so no memory is needed. Texts are the only
-   parts that come from a user: syn__trace_text escapes them, also `<`, so that the document can
-   stand in a page of HTML. */
-
-typedef struct syn__trace {
-  const syn_sink *sink;
-  const syn_model *m;
-  const syn_run *r; /* null: the network alone */
-  int sentence;
-  size_t values, weights; /* largest arrays that are written in full */
-  int ok;                 /* 0: the sink failed, it is not called again */
-} syn__trace;
-
-static void syn__trace_bytes(syn__trace *w, const char *at, size_t size) {
-  if (w->ok && size) w->ok = w->sink->write(w->sink->user, at, size) == size;
-}
-/* Fixed words, integers. */
-static void syn__trace_put(syn__trace *w, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__trace_put(syn__trace *w, const char *format, ...) {
-  char text[200];
-  va_list args;
-  int n;
-  va_start(args, format);
-  n = syn__vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  syn__trace_bytes(w, text, n > 0 ? (size_t)n : 0);
-}
-/* name: a number of 9 digits, which give a float back exactly. The caller gives finite ones. */
-static void syn__trace_number(syn__trace *w, const char *name, double x) {
-  char text[40];
-  syn__trace_put(w, "%s", name);
-  syn__trace_bytes(w, text, syn__number_write(text, sizeof text, 9, x));
-}
-/* A JSON string. Bytes that are not UTF-8 become U+FFFD. */
-static void syn__trace_text(syn__trace *w, syn_text t) {
-  char out[4];
-  size_t at = 0;
-  syn__trace_put(w, "\"");
-  while (at < t.size) {
-    uint32_t ch = syn__utf8_decode(t, &at);
-    if (ch & SYN__INVALID_BYTE) ch = 0xFFFD;
-    if (ch < 32 || ch == 127 || ch == '"' || ch == '\\' || ch == '<')
-      syn__trace_put(w, "\\u%04x", (unsigned)ch);
-    else syn__trace_bytes(w, out, syn__utf8_encode(ch, out));
-  }
-  syn__trace_put(w, "\"");
-}
-/* "name": text; null: null */
-static void syn__trace_field(syn__trace *w, const char *name, const char *text) {
-  syn__trace_put(w, "\"%s\":", name);
-  if (text) syn__trace_text(w, syn_text_of(text));
-  else syn__trace_put(w, "null");
-}
-
-/* -- arrays -- */
-
-/* Base64 (RFC 4648) of the bytes of each number, lowest first. 48 numbers are 192 bytes, which are
-   256 characters: only the last piece may need padding. */
-static void syn__trace_floats(syn__trace *w, const float *x, size_t n) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  unsigned char block[194];
-  char out[256];
-  size_t count, i, k;
-  uint32_t bits;
-  syn__trace_put(w, "\"");
-  for (; n; x += count, n -= count) {
-    count = n < 48 ? n : 48;
-    memset(block, 0, sizeof block);
-    for (i = 0; i < count; i++) {
-      memcpy(&bits, &x[i], 4);
-      syn__put_bytes(block + 4 * i, bits, 4);
-    }
-    for (i = k = 0; i < 4 * count; i += 3, k += 4) {
-      bits = (uint32_t)block[i] << 16 | (uint32_t)block[i + 1] << 8 | block[i + 2];
-      out[k] = digits[bits >> 18];
-      out[k + 1] = digits[bits >> 12 & 63];
-      out[k + 2] = i + 1 < 4 * count ? digits[bits >> 6 & 63] : '=';
-      out[k + 3] = i + 2 < 4 * count ? digits[bits & 63] : '=';
-    }
-    syn__trace_bytes(w, out, k);
-  }
-  syn__trace_put(w, "\"");
-}
-
-/* Of an array that is too large: its finite numbers in 20 equal bins from lowest to highest. */
-static void syn__trace_summary(syn__trace *w, const float *x, size_t n) {
-  double low = 0.0, high = 0.0, sum = 0.0, squares = 0.0, scale, mean;
-  size_t bins[20] = {0}, finite = 0, i;
-  for (i = 0; i < n; i++) {
-    double v = (double)x[i];
-    if (x[i] - x[i] != 0.0f) continue;
-    if (!finite || v < low) low = v;
-    if (!finite++ || v > high) high = v;
-    sum += v;
-    squares += v * v;
-  }
-  mean = finite ? sum / (double)finite : 0.0;
-  scale = high > low ? 20.0 / (high - low) : 0.0;
-  for (i = 0; i < n; i++) {
-    double bin = ((double)x[i] - low) * scale;
-    if (x[i] - x[i] == 0.0f) bins[bin < 20.0 ? (int)bin : 19]++;
-  }
-  squares = finite ? squares / (double)finite - mean * mean : 0.0;
-  syn__trace_put(w, "{\"count\":%lu,\"finite\":%lu", (unsigned long)n, (unsigned long)finite);
-  syn__trace_number(w, ",\"low\":", low);
-  syn__trace_number(w, ",\"high\":", high);
-  syn__trace_number(w, ",\"mean\":", mean);
-  syn__trace_number(w, ",\"deviation\":", sqrt(squares > 0.0 ? squares : 0.0));
-  for (i = 0; i < 20; i++)
-    syn__trace_put(w, "%s%lu", i ? "," : ",\"bins\":[", (unsigned long)bins[i]);
-  syn__trace_put(w, "]}");
-}
-
-static void syn__trace_array(syn__trace *w, const char *name, const float *x, size_t n,
-                             size_t most) {
-  syn__trace_put(w, ",\"%s\":", name);
-  if (!x) syn__trace_put(w, "null");
-  else if (n > most) syn__trace_summary(w, x, n);
-  else syn__trace_floats(w, x, n);
-}
-
-static void syn__trace_value(syn__trace *w, const syn_value *v, size_t most) {
-  size_t n = syn__size(v->rank, v->shape);
-  int i;
-  for (i = 0; i < v->rank; i++) syn__trace_put(w, "%s\"%s\"", i ? "," : "{\"axes\":[", v->axes[i]);
-  for (i = 0; i < v->rank; i++) syn__trace_put(w, "%s%d", i ? "," : "],\"shape\":[", v->shape[i]);
-  syn__trace_put(w, v->rank ? "]" : "{\"axes\":[],\"shape\":[]");
-  syn__trace_array(w, "x", v->x, n, most);
-  syn__trace_array(w, "dx", v->dx, n, most);
-  syn__trace_put(w, "}");
-}
-
-/* -- tokens -- */
-
-/* The text of a token; null without tokenizer. Words lose the space before them. */
-static void syn__trace_piece(syn__trace *w, const syn_tokenizer *t, int id) {
-  if (t) syn__trace_text(w, syn_tokenizer_piece(t, id, !strcmp(syn_tokenizer_type(t), "space")));
-  else syn__trace_put(w, "null");
-}
-
-/* What is added to the number of a class to get its token. */
-static int syn__trace_shift(const syn__trace *w) {
-  return w->m->task && w->m->task->classes ? syn__class_token(w->m) : 0;
-}
-
-static void syn__trace_ids(syn__trace *w, const char *name, int side, const int *ids, int count,
-                           int shift) {
-  int i;
-  syn__trace_put(w, "\"%s\":", name);
-  if (!ids || count < 1) syn__trace_put(w, "null");
-  for (i = 0; ids && i < count; i++) {
-    syn__trace_put(w, "%s[%d,", i ? "," : "[", ids[i]);
-    syn__trace_piece(w, w->m->tokenizer[side], ids[i] + shift);
-    syn__trace_put(w, i + 1 < count ? "]" : "]]");
-  }
-}
-
-static void syn__trace_tokens(syn__trace *w) {
-  const syn_run *r = w->r;
-  int labels = r ? w->m->task->labels : 0, k;
-  syn__trace_put(w, ",\"tokens\":{");
-  for (k = 0; k < 3; k++) {
-    static const char *const names[] = {"source", "target", "labels"};
-    const syn_stream *s = r ? &r->tape.stream[k < 2 ? k : labels] : NULL;
-    int given = s && s->count && (k < 2 || r->n_labels), from = given ? s->off[w->sentence] : 0;
-    int count = given ? s->off[w->sentence + 1] - from : 0;
-    const int *ids = given ? (k < 2 ? r->tape.ids[k] : r->labels) + from : NULL;
-    syn__trace_ids(w, names[k], k > 0, ids, count, k < 2 ? 0 : syn__trace_shift(w));
-    syn__trace_put(w, k < 2 ? "," : "}");
-  }
-}
-
-/* The most probable classes of each row of logits z [rows, classes]. */
-static void syn__trace_top(syn__trace *w, const float *z, int rows, int classes) {
-  int i, k, rank;
-  syn__trace_put(w, ",\"top\":%s", z ? "[" : "null");
-  for (i = 0; z && i < rows; i++, z += classes) {
-    int top = k = syn__next_class(z, 0, classes, -1);
-    double sum = 0.0;
-    for (rank = 0; rank < classes && top >= 0; rank++)
-      sum += syn__exp((double)z[rank] - (double)z[top]);
-    syn__trace_put(w, i ? ",[" : "[");
-    for (rank = 0; rank < 5 && k >= 0; rank++, k = syn__next_class(z, 0, classes, k)) {
-      double p = syn__exp((double)z[k] - (double)z[top]) / sum;
-      syn__trace_put(w, "%s[%d,", rank ? "," : "", k);
-      syn__trace_piece(w, w->m->tokenizer[SYN_TGT], k + syn__trace_shift(w));
-      syn__trace_number(w, ",", p >= 0.0 ? p : 0.0); /* of logits that are no numbers: 0 */
-      syn__trace_put(w, "]");
-    }
-    syn__trace_put(w, "]");
-  }
-  syn__trace_put(w, z ? "]" : "");
-}
-
-/* The texts of all classes, where they are few. */
-static void syn__trace_vocabulary(syn__trace *w, int classes) {
-  const syn_tokenizer *t = classes <= 1024 ? w->m->tokenizer[SYN_TGT] : NULL;
-  int i;
-  syn__trace_put(w, ",\"vocabulary\":%s", t ? "[" : "null");
-  for (i = 0; t && i < classes; i++) {
-    syn__trace_put(w, i ? "," : "");
-    syn__trace_piece(w, t, i + syn__trace_shift(w));
-  }
-  syn__trace_put(w, t ? "]" : "");
-}
-
-/* -- the network -- */
-
-/* What a node keeps of the last pass: its output, its parts, its attention weights. */
-static void syn__trace_node_values(syn__trace *w, const syn_node *n) {
-  const syn_run *r = w->r;
-  const syn_part none = {NULL, 0, 0, 0, 0, 0}, weights = syn__part_find(n, "weights");
-  int pass = r && syn_out_stream(&r->tape, n)->count, keep = pass && r->mode == SYN__KEEP, i;
-  syn_value v;
-  memset(&v, 0, sizeof v);
-  if (keep) syn__value_output(r, n, w->sentence, &v);
-  syn__trace_put(w, ",\"value\":");
-  syn__trace_value(w, &v, w->values);
-  syn__trace_put(w, ",\"parts\":{");
-  for (i = 0; i <= n->n_part; i++) {
-    syn_part p = i < n->n_part ? n->part[i] : n->seen_heads ? weights : none;
-    if (!p.name) continue;
-    memset(&v, 0, sizeof v);
-    if (p.form == SYN_PART_PAIRS && pass && (keep || i == n->n_part))
-      syn__value_pairs(r, n, &p, w->sentence, &v);
-    else if (keep) syn__value_rows(r, n, &p, w->sentence, &v);
-    if (i) syn__trace_put(w, ",");
-    syn__trace_text(w, syn_text_of(p.name));
-    syn__trace_put(w, ":");
-    syn__trace_value(w, &v, w->values);
-  }
-  syn__trace_put(w, "}}");
-}
-
-static void syn__trace_node(syn__trace *w, const syn_node *n) {
-  const syn__graph *g = &w->m->g;
-  int i;
-  syn__trace_put(w, n->id ? ",\n{" : "\n{");
-  syn__trace_field(w, "path", n->path);
-  syn__trace_put(w, ",");
-  syn__trace_field(w, "kind", n->kind->name);
-  syn__trace_put(w, ",\"place\":%d,\"in\":[", n->place);
-  for (i = 0; i < n->n_in; i++)
-    syn__trace_put(w, "%s%d", i ? "," : "", g->values[n->in[i]].maker);
-  syn__trace_put(w, "],\"feedback\":%d,\"stream\":\"%s\",\"width\":%d,\"heads\":%d,\"params\":[",
-                 n->recurrence && g->feedback ? g->values[g->feedback].maker : -1,
-                 syn__stream_names[g->values[n->out].stream], g->values[n->out].shape[1],
-                 n->seen_heads);
-  for (i = 0; i < n->n_param; i++) syn__trace_put(w, "%s%d", i ? "," : "", n->param[i]);
-  syn__trace_put(w, "]");
-  syn__trace_node_values(w, n);
-}
-
-static void syn__trace_param(syn__trace *w, const syn_param *p) {
-  syn_run none;
-  syn_value v;
-  memset(&v, 0, sizeof v);
-  memset(&none, 0, sizeof none); /* without a gradient */
-  syn__value_param(w->r ? w->r : &none, p, &v);
-  syn__trace_put(w, "{");
-  syn__trace_field(w, "name", p->name);
-  syn__trace_put(w, ",\"trained\":%d,\"value\":", p->trained);
-  syn__trace_value(w, &v, w->weights);
-  syn__trace_put(w, "}");
-}
-
-/* The layer that could not be built; its name lies in the text of its side, behind `text`. */
-static void syn__trace_error(syn__trace *w) {
-  const syn__graph *g = &w->m->g;
-  const char *path = g->bad_path && *g->bad_path ? g->bad_path : NULL;
-  const char *text = path && *path == 'd' ? w->m->config.decoder : w->m->config.encoder;
-  syn__trace_put(w, ",\n\"error\":{");
-  syn__trace_field(w, "message", w->m->c->message);
-  syn__trace_put(w, ",");
-  syn__trace_field(w, "path", path);
-  syn__trace_put(w, ",\"name\":");
-  syn__trace_text(w, path ? g->bad_name : syn_text_of(""));
-  if (path) text += syn__bom_size(text, strlen(text));
-  syn__trace_put(w, ",\"place\":%ld,\"in\":%d}", path ? (long)(g->bad_name.at - text) : -1L,
-                 path && g->bad_in >= 0 ? g->values[g->bad_in].maker : -1);
-}
-
-static void syn__trace_config_of(syn__trace *w) {
-  const syn_config *k = &w->m->config;
-  const char *texts[2] = {k->encoder, k->decoder};
-  int i;
-  syn__trace_put(w, "{");
-  syn__trace_field(w, "task", k->task);
-  for (i = 0; i < 2; i++) {
-    syn__trace_put(w, ",");
-    syn__trace_field(w, i ? "decoder" : "encoder",
-                     texts[i] ? texts[i] + syn__bom_size(texts[i], strlen(texts[i])) : NULL);
-  }
-  syn__trace_put(w, ",\"config\":{\"d_model\":%d,\"heads\":%d,\"max_len\":%d,\"src_vocab\":%d,"
-                 "\"tgt_vocab\":%d,\"classes\":%d,", k->d_model, k->heads, k->max_len,
-                 k->src_vocab, k->tgt_vocab, k->classes);
-  syn__trace_field(w, "tie", k->tie);
-  syn__trace_put(w, "},\"limits\":{\"values\":%lu,\"weights\":%lu}", (unsigned long)w->values,
-                 (unsigned long)w->weights);
-}
-
-/* The whole document; w->m may be the part of a network before an error. */
-static void syn__trace_document(syn__trace *w) {
-  const syn_model *m = w->m;
-  const syn__graph *g = &m->g;
-  const float *z = NULL;
-  int classes = m->task && m->task->classes ? m->config.classes : m->config.tgt_vocab, rows = 0;
-  size_t i;
-  w->ok = 1;
-  syn__trace_config_of(w);
-  if (w->r && w->r->has_gradient && w->r->last_loss - w->r->last_loss == 0.0f)
-    syn__trace_number(w, ",\"passes\":{\"loss\":", (double)w->r->last_loss);
-  else syn__trace_put(w, ",\"passes\":{\"loss\":null");
-  syn__trace_put(w, "}");
-  syn__trace_tokens(w);
-  if (w->r) z = syn_run_logits(w->r, w->sentence, &rows);
-  syn__trace_top(w, z, rows, classes);
-  syn__trace_vocabulary(w, classes);
-  syn__trace_put(w, ",\n\"nodes\":[");
-  for (i = 0; i < g->n_nodes; i++) syn__trace_node(w, g->nodes[i]);
-  syn__trace_put(w, "],\n\"params\":[");
-  for (i = 0; i < g->n_params; i++) {
-    syn__trace_put(w, i ? ",\n" : "\n");
-    syn__trace_param(w, &g->params[i]);
-  }
-  syn__trace_put(w, "]");
-  if (m->c->status && !w->r) syn__trace_error(w);
-  else syn__trace_put(w, ",\n\"error\":null");
-  syn__trace_put(w, "}\n");
-}
-
-static syn_status syn__trace_run(syn__trace *w, syn_context *c, const syn_sink *sink) {
-  if (!w->values) w->values = 32768;
-  if (!w->weights) w->weights = 2048;
-  w->sink = sink;
-  syn__trace_document(w);
-  return w->ok ? c->status
-               : syn__fail(c, SYN_E_FILE, "trace: the sink did not take all bytes");
-}
-
-syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const syn_sink *sink) {
-  syn__trace w;
-  int count = r ? r->tape.stream[r->m->task->labels].count : 0;
-  memset(&w, 0, sizeof w);
-  if (!r || !syn__given(r->tape.c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
-  w.r = r;
-  w.m = r->m;
-  if (k) w.sentence = k->sentence, w.values = k->values, w.weights = k->weights;
-  if (w.sentence < 0 || (w.sentence && w.sentence >= count))
-    return syn__fail(r->tape.c, SYN_E_VALUE, "trace: sentence %d, the last pass had %d",
-                     w.sentence, count);
-  return syn__trace_run(&w, r->tape.c, sink);
-}
-
-syn_status syn_trace_network(syn_context *c, const syn_config *config, const syn_sink *sink) {
-  syn__trace w;
-  syn_model *m;
-  syn_status s = SYN_E_MEMORY;
-  memset(&w, 0, sizeof w);
-  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
-  if (c->status) return c->status;
-  w.m = m = syn__model_graph(c, config, 1);
-  if (m) s = syn__trace_run(&w, c, sink);
-  syn_model_free(m);
-  return s;
 }
 
 /* ==============================================================================================
@@ -22990,7 +22674,7 @@ static syn_status syn__learn_make(syn__learn *l) {
 syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, const syn_model *m,
                             const syn_train_config *train, syn_data *data, syn_data *valid) {
   double batches, valid_batches, each, begin, update;
-  if (!syn__given(c, config, "configuration") || !syn__given(c, m, "model") ||
+  if (!c || !syn__given(c, config, "configuration") || !syn__given(c, m, "model") ||
       !syn__given(c, config->choice, "choice") || !syn__given(c, train, "training") ||
       !syn__given(c, data, "data"))
     return SYN_E_VALUE;
@@ -23107,7 +22791,7 @@ syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_
                       const syn_text *tgt, size_t count) {
   syn__learn l;
   memset(&l, 0, sizeof l);
-  if (!syn__given(c, config, "configuration") ||
+  if (!c || !syn__given(c, config, "configuration") ||
       !syn__given(c, config->choice, "choice"))
     return SYN_E_VALUE;
   if (c->status || syn__learn_open(&l, c, config, src, tgt, count)) return c->status;
@@ -23122,7 +22806,7 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   syn__learn l;
   syn_text parts[SYN_HELD_PARTS];
   memset(&l, 0, sizeof l);
-  if (!syn__given(c, config, "configuration") || c->status) return NULL;
+  if (!c || !syn__given(c, config, "configuration") || c->status) return NULL;
   if (syn__learn_open(&l, c, config, src, tgt, count) || (!l.given && syn__choose(&l))) return NULL;
   syn__learn_hold_back(&l, parts);
   if (syn__learn_make(&l) == SYN_OK &&
@@ -24662,7 +24346,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
    Trainer and decoder resolve their configurations themselves; neither has memory here. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
-  syn_model *m = syn_model_outline(c, config);
+  syn_model *m = syn__model_shell(c, config);
   syn_plan none;
   if (!plan) plan = &none;
   memset(plan, 0, sizeof *plan);

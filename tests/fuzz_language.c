@@ -10,6 +10,7 @@
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) X(described) X(refused) X(built) NETWORK_MARKS(X)
 #include "fuzz.h"
+#include "../tools/document.h"
 #include "fuzz_network.h"
 
 static const char *const tasks[] = {"seq2seq", "lm", "classify", "tag"};

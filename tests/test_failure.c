@@ -10,6 +10,7 @@
 static size_t arena_chunk(void);
 #define SYN__ARENA_CHUNK arena_chunk()
 #include "../synthesizer.h"
+#include "../tools/document.h"
 
 #include "check.h"
 #include "heap.h"
@@ -479,7 +480,7 @@ static int call_evaluate_rows(world *w, uint64_t *hash) {
 }
 static int call_outline(world *w, uint64_t *hash) {
   syn_config k = config_of();
-  syn_model *m = syn_model_outline(&w->c, &k);
+  syn_model *m = syn_model_outline(&w->c, &k, NULL);
   *hash = syn_model_param_count(m);
   syn_model_free(m);
   return m != NULL;
@@ -714,7 +715,9 @@ static int silent_passes(world *w) {
        !syn_run_backward(w->r, &b, &loss) && !syn_run_text(w->r, text, text) &&
        !syn_run_value(w->r, "out", 0, &value) && syn_run_attention(w->r, 0, 0, 0, sizes) &&
        !syn_run_vector(w->r, "encoder.0", 0, SYN_VECTOR_MEAN, row, WIDTH) &&
-       !syn_trace(w->r, NULL, &sink);
+       syn_run_node(w->r, syn_model_node(w->m, 0), NULL, 0, &value) &&
+       syn_run_tokens(w->r, SYN_TGT, 0, &size) && syn_model_maker(w->m, 0, NULL, NULL) >= -1 &&
+       !syn_trace(w->m, w->r, NULL, &sink);
   ok = ok && !syn_trainer_backward(w->t, &b, &loss) &&
        syn_trainer_gradient(w->t, syn_model_param(w->m, 0)) &&
        !syn_trainer_batch_loss(w->t, &b, &sum, &count) && !syn_trainer_step(w->t, &b, 1, &loss) &&
@@ -795,7 +798,8 @@ static int silent_data(world *w) {
 static int silent_texts(void) {
   syn_text part[SYN_HELD_PARTS];
   char out[8];
-  return syn_text_visible(syn_text_of("\n"), out, sizeof out) == 4 &&
+  size_t at = 0;
+  return syn_text_next(syn_text_of("a"), &at) == 'a' && syn_text_visible(syn_text_of("\n"), out, sizeof out) == 4 &&
          syn_text_whole(syn_text_of("a\xC3")) == 1 && syn_is_space(' ') &&
          syn_text_hold_back(syn_text_of("a\nb\n"), 0.5, part) == 2;
 }
@@ -951,8 +955,8 @@ static const struct job {
             {"syn_plan_of", call_plan, 0},
             {"syn_model_describe", call_describe, 0},
             {"syn_run_new", call_run_new, 0},
-            {"syn_trace_network", call_trace_network, OBJECTS},
-            {"syn_trace_network, an error", call_trace_error, OBJECTS},
+            {"syn_model_outline, a document", call_trace_network, OBJECTS},
+            {"syn_model_outline, an error", call_trace_error, OBJECTS},
             {"syn_data_new", call_data_new, 0},
             {"syn_data_add", call_data_add, MAY_CHANGE},
             {"syn_data_add_text", call_data_add_text, MAY_CHANGE},
@@ -1012,7 +1016,7 @@ static const char silent[] =
     " syn_model_param_count syn_model_param syn_model_find syn_model_node_count syn_model_node"
     " syn_model_cost syn_model_set_tokenizers syn_model_tokenizer syn_hash syn_run_free"
     " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_value"
-    " syn_run_vector syn_run_backward syn_trace syn_model_attention syn_run_attention"
+    " syn_run_vector syn_run_backward syn_run_node syn_run_tokens syn_model_maker syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
     " syn_corrupt_sizes syn_corrupt syn_trainer_free syn_trainer_state syn_trainer_config"
     " syn_trainer_step syn_trainer_accumulate syn_trainer_update syn_trainer_backward"

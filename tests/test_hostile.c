@@ -2,6 +2,7 @@
    changes. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
+#include "../tools/document.h"
 #include "check.h"
 #include "sink.h"
 #include <time.h>

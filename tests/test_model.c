@@ -1,6 +1,7 @@
 /* Models: memory and plans, limits, tied weights, initial values, files good and hostile. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
+#include "../tools/document.h"
 #include "check.h"
 #include "heap.h"
 #include "sink.h"
@@ -1167,6 +1168,7 @@ static void test_outline(void) {
   syn_model *m;
   bytes all;
   syn_sink sink;
+  syn_fault fault;
   int i;
   memset(&all, 0, sizeof all);
   memset(&k, 0, sizeof k);
@@ -1174,7 +1176,7 @@ static void test_outline(void) {
   k.task = "lm", k.decoder = "pos -> res_nd(syn_att(V)) -> norm", k.d_model = 1024, k.heads = 2, k.max_len = 8;
   k.tgt_vocab = 1000000;
   syn_context_init(&c, NULL);
-  m = syn_model_outline(&c, &k);
+  m = syn_model_outline(&c, &k, NULL);
   d = syn_data_new(&c);
   syn_data_add(d, NULL, 0, two_src, 1);
   CHECK(m && !syn_model_param(m, 0)->x && syn_model_param(m, 0)->size == 1024u * 1000000u && syn_model_node_count(m) > 3, "%s", c.message);
@@ -1185,6 +1187,26 @@ static void test_outline(void) {
     syn_context_clear(&c);
   }
   syn_data_free(d);
+  syn_model_free(m);
+  k.decoder = "pos -> res_nd(syn_att(V)) -> res(norms)"; /* with an error: what comes before it */
+  CHECK(!syn_model_outline(&c, &k, NULL) && c.status == SYN_E_TEXT, "%s", c.message);
+  syn_context_clear(&c);
+  m = syn_model_outline(&c, &k, &fault);
+  CHECK(m && c.status == SYN_E_TEXT && syn_model_node_count(m) > 2 && !strcmp(fault.path, "decoder.2.0") && fault.name.size == 5 &&
+            fault.place == 33 && fault.in >= 0 && fault.in < (int)syn_model_node_count(m), "%s: %s at %d", c.message, fault.path, fault.place);
+  syn_context_clear(&c);
+  CHECK(!syn_run_new(&c, m, NULL), "a run");
+  syn_context_clear(&c);
+  CHECK(!syn_trainer_new(&c, m, NULL), "a trainer");
+  syn_context_clear(&c);
+  CHECK(!syn_decoder_new(&c, m, NULL), "a decoder");
+  syn_context_clear(&c);
+  CHECK(syn_model_init_from(m, m, 0, NULL, NULL) == -1, "weights from itself");
+  syn_context_clear(&c);
+  CHECK(syn_model_save_to(&c, m, &sink) && !all.size, "a file");
+  syn_context_clear(&c);
+  CHECK(syn_model_maker(m, 99999, NULL, NULL) == -1 && syn_model_maker(m, SYN_FEEDBACK, NULL, NULL) == -1 &&
+            syn_model_maker(NULL, 0, NULL, NULL) == -1, "no value");
   syn_model_free(m);
 }
 
@@ -1644,7 +1666,7 @@ static void test_null_done(void) {
             syn_data_add_windows(NULL, NULL, 0, 1, 1) && syn_data_corrupt(NULL, NULL),
         "data");
   CHECK(syn_run_backward(NULL, &batch, NULL) && syn_run_text(NULL, none, none) && syn_run_value(NULL, "x", 0, &value) &&
-            !value.x && syn_run_vector(NULL, "x", 0, 0, &x, 1) && syn_trace(NULL, NULL, &sink),
+            !value.x && syn_run_vector(NULL, "x", 0, 0, &x, 1),
         "a run");
   syn_decoder_set_seeds(NULL, NULL);
   syn_decoder_set_allowed(NULL, NULL);
@@ -1665,7 +1687,7 @@ static void test_null_done(void) {
   syn_context_clear(&c);
   CHECK(syn_small_write(&c, NULL, NULL, &sink) && c.status && syn_small_embed(&c, NULL, NULL, "x", &sink), "no small model");
   syn_context_clear(&c);
-  CHECK(syn_trace_network(&c, NULL, &sink) && c.status, "no network");
+  CHECK(!syn_model_outline(&c, NULL, NULL) && c.status, "no network");
   syn_context_clear(&c);
   CHECK(syn_model_evaluate(&c, NULL, NULL, 0, &sum, &labels) && c.status, "nothing to evaluate");
   syn_context_clear(&c);
@@ -1737,18 +1759,18 @@ static void run_refused(syn_context *c, const syn_model *m) {
   wrong_argument(c, syn_run_backward(r, NULL, x) != SYN_OK, "batch");
   CHECK(syn_run_forward(r, &b) == SYN_OK, "%s", c->message); /* there is no batch after a refused one */
   half.write = NULL;
-  wrong_argument(c, syn_trace(r, NULL, NULL) == SYN_E_VALUE, "sink");
-  wrong_argument(c, syn_trace(r, NULL, &half) == SYN_E_VALUE, "sink");
+  CHECK(syn_trace(m, r, NULL, NULL) == SYN_E_VALUE && !out.size, "sink");
+  CHECK(syn_trace(m, r, NULL, &half) == SYN_E_VALUE && !out.size, "sink");
   trace.sentence = -1;
-  wrong_argument(c, syn_trace(r, &trace, &sink) == SYN_E_VALUE, "sentence -1");
+  CHECK(syn_trace(m, r, &trace, &sink) == SYN_E_VALUE && !out.size, "sentence -1");
   trace.sentence = 2;
-  wrong_argument(c, syn_trace(r, &trace, &sink) == SYN_E_VALUE, "sentence 2, the last pass had 2");
+  CHECK(syn_trace(m, r, &trace, &sink) == SYN_E_VALUE && !out.size, "sentence 2, the last pass had 2");
   trace.sentence = 1;
-  CHECK(syn_trace(r, &trace, &sink) == SYN_OK, "%s", c->message);
+  CHECK(syn_trace(m, r, &trace, &sink) == SYN_OK, "%s", c->message);
   free(out.at);
   memset(&out, 0, sizeof out);
-  wrong_argument(c, syn_trace_network(c, syn_model_config(m), NULL) == SYN_E_VALUE, "sink");
-  wrong_argument(c, syn_trace_network(c, syn_model_config(m), &half) == SYN_E_VALUE, "sink");
+  CHECK(syn_trace_network(c, syn_model_config(m), NULL) == SYN_E_VALUE && !out.size, "sink");
+  CHECK(syn_trace_network(c, syn_model_config(m), &half) == SYN_E_VALUE && !out.size, "sink");
   wrong_argument(c, syn_small_write(c, m, NULL, NULL) == SYN_E_VALUE, "sink");
   wrong_argument(c, syn_small_write(c, m, NULL, &half) == SYN_E_VALUE, "sink");
   wrong_argument(c, syn_small_embed(c, m, NULL, "x", NULL) == SYN_E_VALUE, "sink");

@@ -2,6 +2,7 @@
    whatever the optimization. Each runs on a stack of its own, which was filled with a pattern. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
+#include "../tools/document.h"
 #include "check.h"
 #include "sink.h"
 

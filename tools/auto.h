@@ -1,9 +1,9 @@
 /* auto.h   chooses the options of `train --minutes N` that were not given, from the data and from
    the speed of this machine. A part of syn.c, which includes it before train.h. */
 
-/* The choice is that of syn_choose (>>learn of synthesizer.h). Here stands what a command line adds:
-   options that were given stay; the command printed has every choice as an option, and gives the same
-   model without --minutes; CHECKPOINT.chosen keeps the choices for --resume. */
+/* The choice is that of syn_choose (>>learn of synthesizer.h). Here stands what a command line
+   adds: options that were given stay; the command printed has every choice as an option, and gives
+   the same model without --minutes; CHECKPOINT.chosen keeps the choices for --resume. */
 
 /* A copy of the arguments with room for choices. */
 #define AUTO_CHOICES 40
@@ -43,7 +43,7 @@ static void auto_choose(arguments *a, const char *name, const char *format, ...)
   vsnprintf(text, sizeof text, format, values);
   va_end(values);
   while (strcmp(o->name, name) != 0) o++;
-  auto_add(a, o, text_of(text));
+  auto_add(a, o, syn_text_of(text));
 }
 /* The same from a line of a file, which may hold anything. */
 static void auto_choose_line(arguments *a, const char *path, syn_text name, syn_text value) {
@@ -198,8 +198,8 @@ static task init_task(syn_context *c, const char *path) {
   return of;
 }
 
-/* Every choice but the number of updates. With --init the network is that of the model; the texts of
-   --span-corruption have no target. */
+/* Every choice but the number of updates. With --init the network is that of the model; the texts
+   of --span-corruption have no target. */
 static syn_choice auto_options(arguments *a, double begin) {
   int own = *opt_text(a, "init") || opt_flag(a, "span-corruption");
   task of = task_of(opt_text(a, "task"));

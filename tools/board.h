@@ -53,11 +53,11 @@ static const board *board_find(const char *name) {
   size_t i;
   for (i = 0; i < COUNT(boards); i++) {
     if (strcmp(name, boards[i].name) == 0) return &boards[i];
-    nearest_try(&near, text_of(name), boards[i].name);
+    nearest_try(&near, syn_text_of(name), boards[i].name);
     snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", boards[i].name);
   }
   fail(WRONG_USE, "no board %.*s; the nearest is %s. The boards are %s",
-       short_size(text_of(name)), name, near.name, all);
+       short_size(syn_text_of(name)), name, near.name, all);
   return NULL;
 }
 

@@ -133,7 +133,7 @@ static axis axis_read(const arguments *a, const char *text) {
     fail(WRONG_USE, "compare --vary %s: compare itself sets --%s", name, name);
   if (!x.of)
     fail(WRONG_USE, "compare --vary %s: train has no such option; the nearest is %s", name,
-         nearest_option(train_options, text_of(name)));
+         nearest_option(train_options, syn_text_of(name)));
   for (g = 0; g < a->given_count; g++)
     if (strcmp(a->given[g].of->name, name) == 0 && !a->given[g].of_preset && x.of->kind != FLAG &&
         strcmp(name, "var") != 0)
@@ -906,11 +906,11 @@ static buffer command_text(const arguments *a) {
     put(&b, o->name, strlen(o->name));
     put_byte(&b, '\t');
     for (n = 0; in_choices("var|vary", o->name) && (each = opt_each(a, o->name, n)) != NULL; n++) {
-      put_json(&b, text_of(each));
+      put_json(&b, syn_text_of(each));
       if (strcmp(o->name, "vary") == 0) put_vary_hashes(&b, each);
       put_byte(&b, ' ');
     }
-    if (!n) put_json(&b, text_of(value));
+    if (!n) put_json(&b, syn_text_of(value));
     if (*value && in_choices(FILE_OPTIONS, o->name))
       put_hash(&b, value, strcmp(o->name, "init") == 0 && init_is_folder(a));
     put_byte(&b, '\n');
@@ -1043,7 +1043,7 @@ static void run_messages(comparison *k, const one_run *r) {
    model or checkpoint is free for another command. */
 static void run_refused(const comparison *k, const one_run *r) {
   buffer file = read_file(r->path[F_ERRORS]);
-  syn_text rest = buffer_text(&file), next, line = text_of(""); /* the last one: others may warn */
+  syn_text rest = buffer_text(&file), next, line = {"", 0}; /* the last one: others may warn */
   size_t i, begun = 0;
   for (i = 0; i < k->rows * k->seeds; i++)
     begun += file_exists(k->run[i].path[F_CHECKPOINT]) || file_exists(k->run[i].path[F_MODEL]);
@@ -1070,7 +1070,7 @@ static void run_show(const comparison *k, const one_run *r) {
   for (i = 0; i < k->rows * k->seeds; i++) done += k->run[i].done || k->run[i].failed;
   each = (seconds() - k->begin) / (done - (double)k->ready);
   fprintf(stderr, "%s, seed %llu: %s %.*f, %.2f minutes; %.0f of %.0f runs", r->row->name,
-          (unsigned long long)r->seed, name, is_loss_metric(text_of(name)) ? 4 : 2,
+          (unsigned long long)r->seed, name, is_loss_metric(syn_text_of(name)) ? 4 : 2,
           run_value(k, r, name), r->seconds / 60.0, done, all);
   if (r->unknown > 0.0)
     fprintf(stderr, ", %s of the tokens are unknown", percent(share, r->unknown, 1.0));
@@ -1253,11 +1253,11 @@ static measured measured_read(const comparison *k, const one_run *r, const char 
   memset(&m, 0, sizeof m);
   m.name = name;
   m.options = &k->options;
-  if (is_loss_metric(text_of(name))) {
+  if (is_loss_metric(syn_text_of(name))) {
     measured_losses(&m, r);
     return m;
   }
-  m.row = metric_find(text_of(name));
+  m.row = metric_find(syn_text_of(name));
   if (k->of == TAG && in_choices("accuracy|f1|mcc", name)) measured_tags(&m, r);
   else measured_lines(&m, k, r);
   for (i = 0; i < m.units && wants_numbers(name) && !m.no_number; i++)
@@ -1445,7 +1445,7 @@ static void results_free(result *r, size_t n) {
    ============================================================================================== */
 
 static int lower_is_better(const char *name) {
-  return is_loss_metric(text_of(name)) || in_choices("ter|wer|per", name);
+  return is_loss_metric(syn_text_of(name)) || in_choices("ter|wer|per", name);
 }
 
 /* "better" and "worse" at p < 0.05. */
@@ -1488,7 +1488,7 @@ typedef char cells[COLUMNS][48];
 
 static void cells_of(const comparison *k, size_t row, const char *name, const result *r,
                      cells out) {
-  int digits = is_loss_metric(text_of(name)) ? 4 : 2;
+  int digits = is_loss_metric(syn_text_of(name)) ? 4 : 2;
   row_costs c = costs_of(k, row);
   memset(out, 0, sizeof(cells));
   snprintf(out[1], 48, "%lu", (unsigned long)r->n);
@@ -1574,7 +1574,7 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
   for (i = 0; i < k->rows; i++, r++) {
     row_costs c = costs_of(k, i);
     put_format(b, "{\"row\":");
-    put_json(b, text_of(k->row[i].name));
+    put_json(b, syn_text_of(k->row[i].name));
     put_format(b, ",\"metric\":\"%s\",\"lower_is_better\":%s,\"seeds\":%lu,\"values\":[", name,
                lower_is_better(name) ? "true" : "false", (unsigned long)r->n);
     for (s = 0; s < r->n; s++)
@@ -1754,7 +1754,7 @@ static void compare_metrics(comparison *k) {
   syn_text rest, name;
   size_t i, n;
   if (!*list) list = k->of == SEQ2SEQ ? "bleu" : k->of == LM ? "nats" : "accuracy";
-  for (rest = text_of(list); next_piece(&rest, ",", &name);) {
+  for (rest = syn_text_of(list); next_piece(&rest, ",", &name);) {
     int loss = is_loss_metric(name);
     if (!loss && metric_find(name) && k->of == LM)
       fail(WRONG_USE, "compare of lm has ppl, nats and nats_char, given: %.*s", (int)name.size,

@@ -16,7 +16,7 @@ static void check_file(const syn_context *c, const char *path) {
   char shown[sizeof c->message];
   size_t n;
   int named;
-  syn_text_visible(text_of(path), shown, sizeof shown); /* as the message has it */
+  syn_text_visible(syn_text_of(path), shown, sizeof shown); /* as the message has it */
   n = strlen(shown);
   named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;

@@ -170,7 +170,7 @@ static syn_model *info_model(syn_context *c, const arguments *a) {
   n.config.src_vocab = opt_int(a, "src-vocab");
   n.config.tgt_vocab = opt_int(a, "tgt-vocab");
   n.config.classes = opt_int(a, "classes");
-  m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn_model_outline(c, &n.config);
+  m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn_model_outline(c, &n.config, NULL);
   check_use(c);
   network_free(&n);
   return m;
@@ -360,10 +360,10 @@ static const preset *preset_find(const char *name) {
   size_t i;
   for (i = 0; i < COUNT(presets); i++) {
     if (strcmp(name, presets[i].name) == 0) return &presets[i];
-    nearest_try(&near, text_of(name), presets[i].name);
+    nearest_try(&near, syn_text_of(name), presets[i].name);
   }
   fail(WRONG_USE, "no preset %.*s; the nearest is %s (syn presets lists all)",
-       short_size(text_of(name)), name, near.name);
+       short_size(syn_text_of(name)), name, near.name);
   return NULL;
 }
 
@@ -462,7 +462,7 @@ static int preset_print(const preset *p, int json, int texts) {
   syn_model *m;
   memset(&all, 0, sizeof all);
   syn_context_init(&c, NULL);
-  m = syn_model_outline(&c, &k);
+  m = syn_model_outline(&c, &k, NULL);
   if (m) {
     info_sums(m, k.max_len, sum);
     all = info_total(sum);

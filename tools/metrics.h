@@ -148,7 +148,7 @@ static syn_text tag_type(syn_text tag) {
   if (dash) first = (size_t)(dash - tag.at) + 1;
   tag.at += first;
   tag.size -= first;
-  return tag.size ? tag : text_of("_");
+  return tag.size ? tag : syn_text_of("_");
 }
 
 static int is_one_of(char c, const char *list) { return c && strchr(list, c) != NULL; }
@@ -192,7 +192,7 @@ static size_t span_line(span_reader s[2], const corpus *c, size_t i, size_t at, 
   k[3] = tags[0].count != tags[1].count;
   for (j = 0; j <= end; j++) {
     for (side = 0; side < 2; side++) {
-      tag = j < tags[side].count ? units_slice(&tags[side], j, 1) : text_of("O");
+      tag = j < tags[side].count ? units_slice(&tags[side], j, 1) : syn_text_of("O");
       k[4 + side] += !is_span_tag(tag);
       ended[side] = span_read(&s[side], tag, at + j, &type[side], &begin[side]);
       k[1 + side] += ended[side];
@@ -208,7 +208,7 @@ static void span_lines(const corpus *c, int unused, double *k) {
   span_reader s[2];
   size_t i, at = 0;
   UNUSED(unused);
-  s[0].letter = 'O', s[0].begin = 0, s[0].type = text_of("");
+  s[0].letter = 'O', s[0].begin = 0, s[0].type = syn_text_of("");
   s[1] = s[0];
   for (i = 0; i < c->n; i++) at = span_line(s, c, i, at, k + i * METRIC_COUNTS);
 }
@@ -512,7 +512,7 @@ static void metric_counts(const metric_row *row, const corpus *c, double *k) {
    the value does not show. */
 static double metric(const char *name, const syn_text *hyp, const syn_text *ref, size_t n,
                      const metric_options *options) {
-  const metric_row *row = metric_find(text_of(name));
+  const metric_row *row = metric_find(syn_text_of(name));
   double sum[METRIC_COUNTS] = {0.0}, *k = (double *)take(size_mul(n, METRIC_COUNTS), sizeof *k);
   unsigned *once = (unsigned *)take(n, sizeof *once);
   corpus c;
@@ -573,7 +573,7 @@ static const option score_options[] = {
 /* Reads METRIC_OPTIONS, which eval and score have. */
 static metric_options metric_options_of(const arguments *a) {
   static const splitter words[] = {split_13a, split_words, split_zh, split_characters};
-  syn_text rest = text_of(TOKENIZE_NAMES), name;
+  syn_text rest = syn_text_of(TOKENIZE_NAMES), name;
   metric_options m;
   int i = -1;
   do i++;
@@ -602,10 +602,10 @@ static void say_idle_options(const arguments *a, const char *list) {
       {"positive", "f1"}};
   size_t i;
   for (i = 0; i < COUNT(uses); i++) {
-    syn_text rest = text_of(list), name, use, users;
+    syn_text rest = syn_text_of(list), name, use, users;
     int used = !opt_given(a, uses[i][0]);
     while (!used && next_piece(&rest, ",", &name))
-      for (users = text_of(uses[i][1]); next_piece(&users, "|", &use);)
+      for (users = syn_text_of(uses[i][1]); next_piece(&users, "|", &use);)
         used = used || text_equal(use, name);
     if (!used)
       fprintf(stderr, "syn: --%s has no effect: no metric of %s uses it\n", uses[i][0], list);
@@ -655,7 +655,7 @@ static lines score_read(const char *path, text_scan *s) {
    computes all values before it prints. */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
-  syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
+  syn_text list = syn_text_of(opt_text(a, "metric")), rest = list, name;
   lines hyp, ref;
   text_scan s[2];
   double *value;

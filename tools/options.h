@@ -108,7 +108,7 @@ MAYBE_UNUSED static int in_range(const char *range, double x) {
 
 /* Whether `value` is one of "a|b|c". */
 MAYBE_UNUSED static int in_choices(const char *choices, const char *value) {
-  syn_text rest = text_of(choices), choice;
+  syn_text rest = syn_text_of(choices), choice;
   while (next_piece(&rest, "|", &choice))
     if (text_is(choice, value)) return 1;
   return 0;

@@ -700,7 +700,7 @@ static size_t eval_split_tags(const evaluation *e, encoder *ids, syn_text line, 
   if (!count) count = n;
   for (i = 0; i < count; i++) {
     if (words) word.size = 0, next_word(&line, &word);
-    out[i] = i >= n ? text_of("") : words ? word : syn_tokenizer_piece(t, ids->ids[i], 1);
+    out[i] = i >= n ? syn_text_of("") : words ? word : syn_tokenizer_piece(t, ids->ids[i], 1);
   }
   return i;
 }
@@ -838,7 +838,7 @@ static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
   eval_open(&e, a);
-  list = text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
+  list = syn_text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)
     if (!is_loss_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",

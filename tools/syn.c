@@ -39,6 +39,7 @@
 #include "info.h"
 #include "grad.h"
 #include "golden.h"
+#include "document.h"
 #include "trace.h"
 #include "embed.h"
 #include "quantize.h"
@@ -357,13 +358,13 @@ static const command_row commands[] = {
 static const command_row *find_command(const char *name) {
   nearest near = {NULL, 0};
   size_t i;
-  nearest_try(&near, text_of(name), "help");
+  nearest_try(&near, syn_text_of(name), "help");
   for (i = 0; i < COUNT(commands); i++) {
     if (strcmp(name, commands[i].name) == 0) return &commands[i];
-    nearest_try(&near, text_of(name), commands[i].name);
+    nearest_try(&near, syn_text_of(name), commands[i].name);
   }
   fail(WRONG_USE, "no command %.*s; the nearest is %s (syn help lists all)",
-       short_size(text_of(name)), name, near.name);
+       short_size(syn_text_of(name)), name, near.name);
   return NULL;
 }
 

@@ -38,12 +38,6 @@ MAYBE_UNUSED static const char *json_number(char out[JSON_NUMBER], double value,
 }
 
 /* Views of bytes that somebody else owns. */
-MAYBE_UNUSED static syn_text text_of(const char *s) {
-  syn_text t;
-  t.at = s;
-  t.size = strlen(s);
-  return t;
-}
 MAYBE_UNUSED static syn_text buffer_text(const buffer *b) {
   syn_text t;
   t.at = b->at;
@@ -58,7 +52,7 @@ MAYBE_UNUSED static int text_compare(syn_text a, syn_text b) {
   return order ? order : a.size < b.size ? -1 : a.size > b.size;
 }
 MAYBE_UNUSED static int text_equal(syn_text a, syn_text b) { return text_compare(a, b) == 0; }
-MAYBE_UNUSED static int text_is(syn_text a, const char *s) { return text_equal(a, text_of(s)); }
+MAYBE_UNUSED static int text_is(syn_text a, const char *s) { return text_equal(a, syn_text_of(s)); }
 
 /* Splits the next piece off `rest`, up to the next byte of `separators` or the end: the columns of
    a TSV line with "\t", a list with ",". n separators give n+1 pieces. Returns 0, with rest->at
@@ -557,7 +551,7 @@ typedef struct nearest {
 } nearest;
 
 MAYBE_UNUSED static void nearest_try(nearest *n, syn_text given, const char *name) {
-  size_t distance = name_distance(given, text_of(name));
+  size_t distance = name_distance(given, syn_text_of(name));
   if (n->name && n->distance <= distance) return;
   n->name = name;
   n->distance = distance;

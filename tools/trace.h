@@ -214,6 +214,7 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   syn_limits limits;
   syn_batch b;
   syn_run *r;
+  float loss;
   memset(&limits, 0, sizeof limits);
   memset(&b, 0, sizeof b);
   memset(&config, 0, sizeof config);
@@ -224,7 +225,8 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   if (row[2].count) b.labels = row[2].ids;
   r = syn_run_new(&t->c, t->m[k], &limits);
   if (b.labels && t->of == CLASSIFY && row[2].count != 1) b.labels = NULL;
-  if (b.labels) syn_run_backward(r, &b, NULL);
+  config.loss = b.labels ? &loss : NULL;
+  if (b.labels) syn_run_backward(r, &b, &loss);
   else syn_run_forward(r, &b);
   check(&t->c);
   config.values = (size_t)opt_int(t->a, "values");
@@ -232,7 +234,7 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   put_format(&t->page, "%s{\"title\":", t->documents ? "," : "");
   put_quoted(&t->page, title);
   put_format(&t->page, ",\"data\":");
-  syn_trace(r, &config, &sink);
+  syn_trace(t->m[k], r, &config, &sink);
   check(&t->c);
   put_byte(&t->page, '}');
   if (!k) trace_pictures(t, r);
@@ -347,7 +349,7 @@ static char *trace_answer(tracer *t, syn_text source) {
   syn_decoder *d = syn_decoder_new(&t->c, t->m[0], NULL);
   size_t size;
   char *out;
-  syn_decoder_run_text(d, source, text_of(""), NULL, NULL);
+  syn_decoder_run_text(d, source, syn_text_of(""), NULL, NULL);
   check(&t->c);
   size = syn_decoder_output_text(d, 0, 0, NULL, 0, NULL);
   out = (char *)take(size + 1, 1);
@@ -359,7 +361,8 @@ static char *trace_answer(tracer *t, syn_text source) {
 /* The pair of --input and --target, or of --input2 and --target2. Without a target that of seq2seq
    is what the model answers; classify and tag then have no labels, and no gradients. */
 static void trace_input(tracer *t, const char *input, const char *target) {
-  syn_text source = text_of(opt_text(t->a, input)), wanted = text_of(opt_text(t->a, target));
+  syn_text source = syn_text_of(opt_text(t->a, input));
+  syn_text wanted = syn_text_of(opt_text(t->a, target));
   char *answer = NULL;
   int most = syn_model_config(t->m[0])->max_len;
   pairs p;
@@ -373,7 +376,7 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
     trace_fits(t, input, source);
     answer = trace_answer(t, source);
-    wanted = text_of(answer);
+    wanted = syn_text_of(answer);
     t->own = 1;
   }
   if (t->of >= CLASSIFY && !opt_given(t->a, target)) wanted.at = NULL;
@@ -419,7 +422,7 @@ static void trace_model(tracer *t) {
   config.weights = (size_t)opt_int(t->a, "weights");
   r = syn_run_new(&t->c, t->m[0], &limits);
   put_format(&t->page, "{\"title\":\"\",\"data\":");
-  syn_trace(r, &config, &sink);
+  syn_trace(t->m[0], r, &config, &sink);
   check(&t->c);
   put_format(&t->page, "}");
   syn_run_free(r);
@@ -434,7 +437,7 @@ static void trace_documents(tracer *t) {
     if (file.at[0] != '{' || memchr(file.at, '<', file.size))
       fail(FAILED_JOB, "%s is no document of syn_trace", path);
     put_format(&t->page, "%s{\"title\":", t->documents++ ? "," : "");
-    put_quoted(&t->page, text_of(path));
+    put_quoted(&t->page, syn_text_of(path));
     put_format(&t->page, ",\"data\":");
     put(&t->page, file.at, file.size);
     put_byte(&t->page, '}');

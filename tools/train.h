@@ -431,7 +431,7 @@ static text_row *rows_of(const pairs *p, size_t *count) {
   size_t i;
   int k;
   for (i = *count = 0; i < p->count; i++) {
-    for (k = 0; k < 2; k++) row[*count].side[k] = p->side[k] ? p->side[k][i] : text_of("");
+    for (k = 0; k < 2; k++) row[*count].side[k] = p->side[k] ? p->side[k][i] : syn_text_of("");
     *count += row[*count].side[0].size + row[*count].side[1].size > 0;
   }
   return row;

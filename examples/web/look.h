@@ -166,7 +166,9 @@ EXPORT(page_trace) int page_trace(void) {
   syn_limits limits;
   syn_batch batch;
   syn_sink sink = page_sink();
+  syn_trace_config config;
   syn_run *r;
+  float loss;
   if (!page.m || !target || width > 512) return page_fail("wanted: source TAB target");
   *target++ = 0;
   page_row(row[0], width, SYN_SRC, page.in, 0, SYN_END);
@@ -174,12 +176,13 @@ EXPORT(page_trace) int page_trace(void) {
   page_row(row[2], width, SYN_TGT, target, 0, SYN_END);
   memset(&limits, 0, sizeof limits);
   limits.sentences = 1, limits.src_rows = limits.tgt_rows = limits.length = width, limits.keep = 1;
+  memset(&config, 0, sizeof config);
   memset(&batch, 0, sizeof batch);
   batch.count = 1, batch.src_width = batch.tgt_width = width;
   batch.src = row[0], batch.tgt = row[1], batch.labels = row[2];
   r = syn_run_new(&page.c, page.m, &limits);
-  if (r) syn_run_backward(r, &batch, NULL);
-  if (r) syn_trace(r, NULL, &sink);
+  config.loss = &loss;
+  if (r && !syn_run_backward(r, &batch, &loss)) syn_trace(page.m, r, &config, &sink);
   syn_run_free(r);
   return page_done();
 }

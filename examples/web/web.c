@@ -303,4 +303,5 @@ EXPORT(page_kinds) const char *page_kinds(void) {
   return page.out;
 }
 
+#include "../../tools/document.h"
 #include "look.h"
