@@ -604,9 +604,9 @@ static void test_int8(const syn_kernels *k) {
                                      {5, 400, 7}, {9, 50, 64}, {13, 100, 48}, {20, 48, 256}, {33, 31, 12}};
   size_t s;
   int i;
-  for (i = 0; syn__int8_table(k, i); i++) {
-    test_quantize(syn__int8_table(k, i));
-    for (s = 0; s < SYN__COUNT(shapes); s++) test_int8_case(syn__int8_table(k, i), shapes[s]);
+  for (i = 0; syn__isas.int8(k, i); i++) {
+    test_quantize(syn__isas.int8(k, i));
+    for (s = 0; s < SYN__COUNT(shapes); s++) test_int8_case(syn__isas.int8(k, i), shapes[s]);
   }
 }
 
