@@ -184,6 +184,12 @@
      BCRC     the same with m hidden channels of a head
      GLU      N scores from token i alone: a gated linear unit
 
+   TWO OBJECT FILES    The kernels take half of the time of a compiler. A file of the two lines
+       #define SYN_IMPLEMENT_KERNELS
+       #include "synthesizer.h"
+   is compiled once; the file with SYNTHESIZER_IMPLEMENTATION then has SYN_NO_KERNELS beside it, and
+   the two objects are linked. The linker refuses kernels of another version.
+
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
    madvise. SYN_EXACT: fmaf even where it is slow. SYN_NO_TRAIN: models are read and run, not
@@ -287,7 +293,8 @@
    that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
    source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
    syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a file
-   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error. */
+   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error; the
+   kernels may be an object file of their own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS). */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -310,7 +317,10 @@
 #define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
 #endif
 
-/* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
+/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has the
+   kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the kernels.
+   Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with it.
+   SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
    vsnprintf is called); models come from memory or a source, go to a sink; syn_learn wants a clock.
@@ -1791,6 +1801,10 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #endif
 #endif /* SYNTHESIZER_H */
 
+#if (defined(SYNTHESIZER_IMPLEMENTATION) || defined(SYN_IMPLEMENT_KERNELS)) && \
+    !defined(SYN__IMPLEMENTED)
+#ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
+
 /* An object file holds all of the library, or only the kernels (>>kernel operands to the tables in
    >>dispatch), or only the rest. */
 #if defined(SYN_IMPLEMENT_KERNELS) || \
@@ -1799,9 +1813,6 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #else
 #define SYN__KERNELS_HERE 0
 #endif
-
-#if (defined(SYNTHESIZER_IMPLEMENTATION) || SYN__KERNELS_HERE) && !defined(SYN__IMPLEMENTED)
-#ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
 
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
@@ -4339,7 +4350,7 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #endif
 #if SYN__LANES == 1 && \
     (SYN__HAS_X86 || SYN__HAS_NEON || SYN__HAS_WASM || defined(__OPTIMIZE_SIZE__))
-#define SYN__OP SYN__NOINLINE
+#define SYN__OP SYN__NOINLINE __attribute__((unused)) /* some serve only training */
 #else
 #define SYN__OP SYN__INLINE
 #endif
@@ -28030,4 +28041,4 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
 #endif
 #define SYN__IMPLEMENTED
 #endif /* !SYN__ISA */
-#endif /* SYNTHESIZER_IMPLEMENTATION */
+#endif /* SYNTHESIZER_IMPLEMENTATION or SYN_IMPLEMENT_KERNELS */

@@ -1349,7 +1349,7 @@ static void test_sizes(void) {
 
 int main(void) {
   int i;
-  plain = &syn__kernels_scalar;
+  plain = syn__isas.isas[0];
   undivided = 1;
   test_dropout_hash();
   test_sizes();
@@ -1360,7 +1360,7 @@ int main(void) {
   test_isa(plain);
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) printf("skipped: isa %s\n", syn_isa_name(i));
-    else if (syn__isa_kernels(i) != plain) test_isa(syn__isa_kernels(i));
+    else if (syn__isas.isas[i] != plain) test_isa(syn__isas.isas[i]);
   }
   return check_end("kernels");
 }
