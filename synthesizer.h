@@ -184,6 +184,12 @@
      BCRC     the same with m hidden channels of a head
      GLU      N scores from token i alone: a gated linear unit
 
+   TWO OBJECT FILES    The kernels take half of the time of a compiler. A file of the two lines
+       #define SYN_IMPLEMENT_KERNELS
+       #include "synthesizer.h"
+   is compiled once; the file with SYNTHESIZER_IMPLEMENTATION then has SYN_NO_KERNELS beside it, and
+   the two objects are linked. The linker refuses kernels of another version.
+
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
    madvise. SYN_EXACT: fmaf even where it is slow. SYN_NO_TRAIN: models are read and run, not
@@ -293,7 +299,8 @@
    of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
    syn_options have a user each; syn_trace stands in tools/document.h, and takes the model, too; a
    checkpoint of other tokenizers is refused; syn_learn names a wrong row as syn_data_add_text;
-   syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of syn_learn. */
+   syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of syn_learn;
+   the kernels may be an object file of their own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS). */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -316,7 +323,10 @@
 #define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
 #endif
 
-/* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
+/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has the
+   kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the kernels.
+   Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with it.
+   SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
    vsnprintf is called); models come from memory or a source, go to a sink; syn_learn wants a clock.
@@ -1792,8 +1802,18 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #endif
 #endif /* SYNTHESIZER_H */
 
-#if defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN__IMPLEMENTED)
+#if (defined(SYNTHESIZER_IMPLEMENTATION) || defined(SYN_IMPLEMENT_KERNELS)) && \
+    !defined(SYN__IMPLEMENTED)
 #ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
+
+/* An object file holds all of the library, or only the kernels (>>kernel operands to the tables in
+   >>dispatch), or only the rest. */
+#if defined(SYN_IMPLEMENT_KERNELS) || \
+    (defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN_NO_KERNELS))
+#define SYN__KERNELS_HERE 1
+#else
+#define SYN__KERNELS_HERE 0
+#endif
 
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
@@ -1833,6 +1853,7 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#ifdef SYNTHESIZER_IMPLEMENTATION
 /* Tasks, in the order of their names in configurations. */
 enum { SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG };
 
@@ -2578,6 +2599,9 @@ static int syn__compose_marks(uint32_t *s, int start, int n) {
   return k;
 }
 
+#endif /* !SYN_SMALL */
+#endif /* SYNTHESIZER_IMPLEMENTATION */
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>base   includes, checked sizes, elementary functions of the same bits everywhere
    ============================================================================================== */
@@ -2604,13 +2628,103 @@ static int syn__compose_marks(uint32_t *s, int start, int n) {
 
 /* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
    memory. Without optimization each inlined operation would add its vectors to the frame of the
-   kernel. The formats are checked by the compiler, since messages carry names that come from
-   files. */
+   kernel. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__)
 #define SYN__INLINE static inline __attribute__((always_inline))
 #else
 #define SYN__INLINE static inline
 #endif
+#define SYN__UNUSED(x) ((void)(x))
+/* A function of training, for a table; null where SYN_NO_TRAIN leaves it out. */
+#ifdef SYN_NO_TRAIN
+#define SYN__BACK(f) NULL
+#else
+#define SYN__BACK(f) f
+#endif
+/* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
+   cache line, one AVX-512 register. */
+#if defined(SYN_NO_TRAIN) && defined(SYN_NO_SIMD)
+#define SYN__INT8 0
+#define SYN__ALIGN 16
+#else
+#define SYN__INT8 1
+#define SYN__ALIGN 64
+#endif
+
+/* A name that another object file of the same program reads, and nobody outside the program. */
+#if defined(__ELF__) || defined(__APPLE__)
+#define SYN__HIDDEN __attribute__((visibility("hidden")))
+#else
+#define SYN__HIDDEN
+#endif
+
+static int syn__min(int a, int b) { return a < b ? a : b; }
+static int syn__max(int a, int b) { return a > b ? a : b; }
+
+/* A bijection of 64 bits: every bit of z moves about half of the bits of the result. Here it also
+   serves as the hash of keys; being a bijection, it never makes two keys one. */
+static inline uint64_t syn__mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
+   machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
+
+/* 1: the machine has a division of doubles, as those of 64 bits have. */
+#ifndef SYN__DIVIDES
+#define SYN__DIVIDES (SIZE_MAX > 0xFFFFFFFFu)
+#endif
+
+/* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
+   the machine has no division of doubles one costs hundreds of instructions. The significand with
+   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
+   the remainder would add below them decides a rounding only by not being 0. */
+static double syn__over(double x, uint32_t n) {
+  uint64_t bits, m, q;
+  uint32_t rest, next, low;
+  int exponent;
+  memcpy(&bits, &x, sizeof bits);
+  exponent = (int)(bits >> 52 & 2047);
+  if (SYN__DIVIDES || exponent < 64 || exponent == 2047) /* 0, tiny or not finite */
+    return x / (double)n;
+  m = bits << 11 | (uint64_t)1 << 63;
+  q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
+  rest = (uint32_t)(m >> 32) % n;
+  next = rest << 16 | (uint32_t)(m >> 16 & 0xFFFF);
+  q |= (uint64_t)(next / n) << 16;
+  next = next % n << 16 | (uint32_t)(m & 0xFFFF);
+  q |= next / n;
+  rest = next % n;
+  for (; !(q >> 63); q <<= 1) exponent--;
+  low = (uint32_t)(q & 2047) | (rest != 0);
+  q >>= 11;
+  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
+  bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m-1)/(m+1), by
+   its series in s^2 <= 0.0295; the first term left out is 2e-20 of the sum. The small parts are
+   added first. -inf for x <= 0: the loss of a label of probability 0. */
+static double syn__log(double x) {
+  double s, s2, sum = 0.0, k = 0.0;
+  int i;
+  if (x <= 0.0) return -(double)INFINITY;
+  if (!(x < (double)INFINITY)) return x;
+  while (x >= 1.41421356237309504880) x *= 0.5, k += 1.0;
+  while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
+  s = (x - 1.0) / (x + 1.0);
+  s2 = s * s;
+  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + syn__over(1.0, (uint32_t)i);
+  return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
+}
+
+#ifdef SYNTHESIZER_IMPLEMENTATION
+
+/* The formats are checked by the compiler, since messages carry names that come from files. */
 #if defined(__GNUC__) || defined(__clang__)
 #define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
@@ -2637,25 +2751,6 @@ static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
   va_end(args);
   return size;
 }
-#define SYN__UNUSED(x) ((void)(x))
-/* A function of training, for a table; null where SYN_NO_TRAIN leaves it out. */
-#ifdef SYN_NO_TRAIN
-#define SYN__BACK(f) NULL
-#else
-#define SYN__BACK(f) f
-#endif
-/* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
-   cache line, one AVX-512 register. */
-#if defined(SYN_NO_TRAIN) && defined(SYN_NO_SIMD)
-#define SYN__INT8 0
-#define SYN__ALIGN 16
-#else
-#define SYN__INT8 1
-#define SYN__ALIGN 64
-#endif
-
-static int syn__min(int a, int b) { return a < b ? a : b; }
-static int syn__max(int a, int b) { return a > b ? a : b; }
 
 /* a*b and a+b, or SIZE_MAX when they do not fit: no allocation of that size ever succeeds. SIZE_MAX
    stays SIZE_MAX through further sums and products but by 0, so a formula is checked once, at its
@@ -2713,43 +2808,6 @@ static const char *syn__nearest(const char *given, size_t size, const void *name
   return nearest;
 }
 
-/* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
-   machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
-
-/* 1: the machine has a division of doubles, as those of 64 bits have. */
-#ifndef SYN__DIVIDES
-#define SYN__DIVIDES (SIZE_MAX > 0xFFFFFFFFu)
-#endif
-
-/* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
-   the machine has no division of doubles one costs hundreds of instructions. The significand with
-   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
-   the remainder would add below them decides a rounding only by not being 0. */
-static double syn__over(double x, uint32_t n) {
-  uint64_t bits, m, q;
-  uint32_t rest, next, low;
-  int exponent;
-  memcpy(&bits, &x, sizeof bits);
-  exponent = (int)(bits >> 52 & 2047);
-  if (SYN__DIVIDES || exponent < 64 || exponent == 2047) /* 0, tiny or not finite */
-    return x / (double)n;
-  m = bits << 11 | (uint64_t)1 << 63;
-  q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
-  rest = (uint32_t)(m >> 32) % n;
-  next = rest << 16 | (uint32_t)(m >> 16 & 0xFFFF);
-  q |= (uint64_t)(next / n) << 16;
-  next = next % n << 16 | (uint32_t)(m & 0xFFFF);
-  q |= next / n;
-  rest = next % n;
-  for (; !(q >> 63); q <<= 1) exponent--;
-  low = (uint32_t)(q & 2047) | (rest != 0);
-  q >>= 11;
-  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
-  bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 /* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13, whose first term left out
    is 4e-18; then n doublings, which are exact. ln 2 comes in two parts, the first with 21 zero bits
    at its end, so that n times it is exact and r keeps all its digits. */
@@ -2764,22 +2822,6 @@ static double syn__exp(double x) {
   half = n < 0.0 ? 0.5 : 2.0;
   for (k = (int)fabs(n); k > 0; k--) sum *= half;
   return sum;
-}
-
-/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m-1)/(m+1), by
-   its series in s^2 <= 0.0295; the first term left out is 2e-20 of the sum. The small parts are
-   added first. -inf for x <= 0: the loss of a label of probability 0. */
-static double syn__log(double x) {
-  double s, s2, sum = 0.0, k = 0.0;
-  int i;
-  if (x <= 0.0) return -(double)INFINITY;
-  if (!(x < (double)INFINITY)) return x;
-  while (x >= 1.41421356237309504880) x *= 0.5, k += 1.0;
-  while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
-  s = (x - 1.0) / (x + 1.0);
-  s2 = s * s;
-  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + syn__over(1.0, (uint32_t)i);
-  return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
 }
 
 /* base^e for base > 0 */
@@ -3188,14 +3230,6 @@ static void syn__arena_free(syn__arena *a) {
    >>random   splitmix64: one multiply-and-shift hash of a counter (Steele, Lea, Flood 2014)
    ============================================================================================== */
 
-/* A bijection of 64 bits: every bit of z moves about half of the bits of the result. Here it also
-   serves as the hash of keys; being a bijection, it never makes two keys one. */
-static uint64_t syn__mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 /* The step is 2^64 / golden ratio, made odd: the counter meets all 2^64 values, far apart. */
 uint64_t syn_random_next(syn_random *r) {
   if (!r) return 0;
@@ -3495,6 +3529,7 @@ static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order 
   return sorted;
 }
 
+#endif /* SYNTHESIZER_IMPLEMENTATION */
 /* ==============================================================================================
    >>kernel operands   operands of the kernels; the table of kernels of one ISA
    ============================================================================================== */
@@ -3646,112 +3681,149 @@ typedef struct syn__int8_kernels {
   void (*gemm)(const syn__int8_product *p, int p0, int p1);
 } syn__int8_kernels;
 
-/* The kernels of one ISA. Lengths are any, 0 included; pointers need the alignment of a float only;
-   nothing past the n-th element is read or written. An output may be an input where element i
-   depends on elements i only; else arrays do not overlap. */
+/* The kernels: X(result, name, parameters). Lengths are any, 0 included; pointers need the alignment
+   of a float only; nothing past the n-th element is read or written. An output may be an input
+   where element i depends on elements i only; else arrays do not overlap. */
+#define SYN__KERNELS(X) \
+  /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */ \
+  X(void, pack_b, (const syn_matrix *b, float *panels)) \
+  /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed \
+     by SYN__PANEL_END floats that it may write */ \
+  X(void, pack_a, (const syn_matrix *a, float *panels)) \
+  /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */ \
+  X(void, gemm, (const syn__product *p, int m0, int m1, int p0, int p1)) \
+  /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y = s*x, y += s*x */ \
+  X(void, add, (float *y, const float *a, const float *b, size_t n)) \
+  X(void, sub, (float *y, const float *a, const float *b, size_t n)) \
+  X(void, mul, (float *y, const float *a, const float *b, size_t n)) \
+  X(void, acc, (float *y, const float *a, size_t n)) \
+  X(void, scale, (float *y, float s, const float *x, size_t n)) \
+  X(void, acc_scale, (float *y, float s, const float *x, size_t n)) \
+  /* reductions through the tree */ \
+  X(float, sum, (const float *x, size_t n)) \
+  X(float, dot, (const float *a, const float *b, size_t n)) \
+  X(float, row_max, (const float *x, size_t n)) \
+  /* max[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */ \
+  X(void, block_max, (float *max, const float *x, size_t n)) \
+  /* log of the sum of exp over n elements, the largest of which is `top`: log p = z - this */ \
+  X(float, log_sum_exp, (const float *z, size_t n, float top)) \
+  /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */ \
+  X(void, dots, (float *s, const float *a, const float *const *b, size_t n, size_t count)) \
+  /* attention output of one new token, with the bits of `gemm` */ \
+  X(void, values, (float *y, const syn__weighted_values *j)) \
+  /* y = f(x). which: SYN__RELU ... */ \
+  X(void, act, (int which, float *y, const float *x, size_t n)) \
+  /* y = a sigma(b) */ \
+  X(void, glu, (float *y, const float *a, const float *b, size_t n)) \
+  /* y = softmax(x) over n elements, y may be x; n = 0 does nothing */ \
+  X(void, softmax, (float *y, const float *x, size_t n)) \
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, \
+     mean 0 */ \
+  X(void, norm, \
+    (float *y, const float *x, const float *g, const float *b, size_t n, float *stats))
+
+/* Kernels that are null where a condition is 0: X(condition, result, name, parameters). */
+#define SYN__SOME_KERNELS(X) \
+  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts */ \
+  X(SYN__ISA_EXACT, void, unfused, (float *y, const float *a, const float *b, size_t n)) \
+  /* attention scores of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i] \
+     k[(h*c + i)*16 + l]: heads h, a transposed block of 16 keys, l = 0..15 */ \
+  X(SYN__KEYS > 1, void, scores, \
+    (float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c)) \
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */ \
+  X(SYN__INT8, void, gemv_int8, \
+    (float *z, const float *x, const signed char *q, size_t n, size_t panels)) \
+  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the \
+     share of the input; out, the gates. part: the share of the state before, as long. past null: \
+     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */ \
+  X(SYN__FOR(RNN), void, lstm, \
+    (float *h, float *c, float *gates, const float *part, const float *past, size_t n)) \
+  X(SYN__FOR(RNN), void, gru, \
+    (float *h, float *m, float *gates, const float *part, const float *past, size_t n)) \
+  /* s_j = sum_i w_i tanh(a_i + b_ji), j < keys */ \
+  X(SYN__FOR(ADDITIVE), void, additive, (float *s, const syn__additive *j)) \
+  /* rows r0..r1: y = convolution of x; back: y, a gradient of the input, += that from x, the \
+     gradient of the output */ \
+  X(SYN__FOR(CONV), void, taps, \
+    (const syn__depthwise *j, float *y, const float *x, int r0, int r1, int back))
+
+/* Kernels that only training calls; with SYN_NO_TRAIN they are null. */
+#define SYN__TRAIN_KERNELS(X) \
+  /* y += a*b */ \
+  X(void, acc_mul, (float *y, const float *a, const float *b, size_t n)) \
+  /* dx += dy f'(x) */ \
+  X(void, act_back, (int which, float *dx, const float *x, const float *dy, size_t n)) \
+  /* y *= s f'(x), f' of relu from f(x) or x */ \
+  X(void, slope, (int which, float *y, const float *x, float s, size_t n)) \
+  /* da += dy sigma(b), db += dy a sigma'(b) */ \
+  X(void, glu_back, \
+    (float *da, float *db, const float *a, const float *b, const float *dy, size_t n)) \
+  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: gradient \
+     of part; dh becomes the gradient of past, but for what goes through part */ \
+  X(void, lstm_back, \
+    (float *gates, float *dc, const float *dh, const float *c, const float *past, size_t n)) \
+  X(void, gru_back, \
+    (float *gates, float *dpart, float *dh, const float *m, const float *past, size_t n)) \
+  /* ds = p (dp - sum p dp), ds may be dp */ \
+  X(void, softmax_back, (float *ds, const float *p, const float *dp, size_t n)) \
+  /* with ds [keys]: da [n], db [keys,n] and dw [n] += their gradients */ \
+  X(void, additive_back, \
+    (const syn__additive *j, const float *ds, float *da, float *db, float *dw)) \
+  /* dx[row] += its gradient */ \
+  X(void, norm_back, (float *dx, const syn__norm_rows *j, size_t row)) \
+  /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: rms_norm) */ \
+  X(void, norm_back_columns, \
+    (float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1)) \
+  /* x := keep(index + i) ? x scale : 0, in place */ \
+  X(void, dropout, (const syn__dropout *d, uint32_t index, float *x, size_t n)) \
+  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only \
+     y is left */ \
+  X(void, softmax_drop, (const syn__dropout *d, uint32_t index, float *p, float *y, size_t n)) \
+  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: of \
+     the dropout, 1 where there was none */ \
+  X(void, softmax_drop_back, (float scale, float *p, float *dy, size_t n)) \
+  /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1) \
+     elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */ \
+  X(float, loss, (float *z, size_t n, int label, float eps, float scale)) \
+  /* one step of Adam over n weights */ \
+  X(void, adam, (const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n)) \
+  /* sum of (a b)^2, through the tree */ \
+  X(float, squares, (const float *a, const float *b, size_t n)) \
+  /* columns c0..c1, rows in order: v = beta v + rest (square sum g^2 + eps), root = 1/sqrt(v) */ \
+  X(void, factor, (const syn__factor *f, float *v, float *root, size_t c0, size_t c1)) \
+  /* u = rate g root (root null: rate g); m not null: u = m = beta m + rest u; w -= u + decay w */ \
+  X(void, descend, (const syn__weight_update *d, float *w, float *m, const float *g, \
+                    const float *root, size_t n))
+
+/* The table of kernels of one ISA. It has the same fields in every build. */
 struct syn_kernels {
   const char *name;
   /* 1: with fused multiply-add and denormals: its bits are those of every exact ISA */
   int exact;
-  int mr; /* rows of a tile of the micro-kernel */
+  int mr;     /* rows of a tile of the micro-kernel */
   int direct; /* 1: gemm reads a b with contiguous columns (W^T) where it lies, not packed */
-  /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */
-  void (*pack_b)(const syn_matrix *b, float *panels);
-  /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed by
-     SYN__PANEL_END floats that it may write */
-  void (*pack_a)(const syn_matrix *a, float *panels);
-  /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */
-  void (*gemm)(const syn__product *p, int m0, int m1, int p0, int p1);
-  /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y += a*b, y = s*x, y += s*x */
-  void (*add)(float *y, const float *a, const float *b, size_t n);
-  void (*sub)(float *y, const float *a, const float *b, size_t n);
-  void (*mul)(float *y, const float *a, const float *b, size_t n);
-  void (*acc)(float *y, const float *a, size_t n);
-  void (*acc_mul)(float *y, const float *a, const float *b, size_t n);
-  void (*scale)(float *y, float s, const float *x, size_t n);
-  void (*acc_scale)(float *y, float s, const float *x, size_t n);
-  /* reductions through the tree */
-  float (*sum)(const float *x, size_t n);
-  float (*dot)(const float *a, const float *b, size_t n);
-  /* y = a b + y, rounded twice, n a multiple of 16: finds a compiler that contracts. Null where
-     `exact` is 0 */
-  void (*unfused)(float *y, const float *a, const float *b, size_t n);
-  /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
-  void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
-  /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
-     k[(h*c + i)*16 + l]: heads h, a transposed block of 16 keys, l = 0..15 */
-  void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
-  void (*values)(float *y, const syn__weighted_values *j);
-  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
-  void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   const syn__int8_kernels *int8; /* the extensions of the machine may have faster ones */
-  float (*row_max)(const float *x, size_t n);
-  /* max[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
-  void (*block_max)(float *max, const float *x, size_t n);
-  /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
-  void (*act)(int which, float *y, const float *x, size_t n);
-  void (*act_back)(int which, float *dx, const float *x, const float *dy, size_t n);
-  /* y *= s f'(x), f' of relu from f(x) or x */
-  void (*slope)(int which, float *y, const float *x, float s, size_t n);
-  /* y = a sigma(b); da += dy sigma(b), db += dy a sigma'(b) */
-  void (*glu)(float *y, const float *a, const float *b, size_t n);
-  void (*glu_back)(float *da, float *db, const float *a, const float *b, const float *dy, size_t n);
-  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the
-     share of the input; out, the gates. part: the share of the state before, as long. past null:
-     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */
-  void (*lstm)(float *h, float *c, float *gates, const float *part, const float *past, size_t n);
-  void (*gru)(float *h, float *m, float *gates, const float *part, const float *past, size_t n);
-  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: gradient
-     of part; dh becomes the gradient of past, but for what goes through part */
-  void (*lstm_back)(float *gates, float *dc, const float *dh, const float *c, const float *past,
-                    size_t n);
-  void (*gru_back)(float *gates, float *dpart, float *dh, const float *m, const float *past,
-                   size_t n);
-  /* y = softmax(x) over n elements, y may be x; n = 0 does nothing */
-  void (*softmax)(float *y, const float *x, size_t n);
-  /* ds = p (dp - sum p dp), ds may be dp */
-  void (*softmax_back)(float *ds, const float *p, const float *dp, size_t n);
-  /* s_j = sum_i w_i tanh(a_i + b_ji), j < keys */
-  void (*additive)(float *s, const syn__additive *j);
-  /* with ds [keys]: da [n], db [keys,n] and dw [n] += their gradients */
-  void (*additive_back)(const syn__additive *j, const float *ds, float *da, float *db, float *dw);
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm,
-     mean 0 */
-  void (*norm)(float *y, const float *x, const float *g, const float *b, size_t n, float *stats);
-  /* dx[row] += its gradient */
-  void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
-  /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: rms_norm) */
-  void (*norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1);
-  /* rows r0..r1: y = convolution of x; back: y, a gradient of the input, += that from x, the
-     gradient of the output */
-  void (*taps)(const syn__depthwise *j, float *y, const float *x, int r0, int r1, int back);
-  /* x := keep(index + i) ? x scale : 0, in place */
-  void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
-  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only
-     y is left */
-  void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
-  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: of
-     the dropout, 1 where there was none */
-  void (*softmax_drop_back)(float scale, float *p, float *dy, size_t n);
-  /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
-     elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
-  float (*loss)(float *z, size_t n, int label, float eps, float scale);
-  /* log of the sum of exp over n elements, the largest of which is `top`: log p = z - this */
-  float (*log_sum_exp)(const float *z, size_t n, float top);
-  /* one step of Adam over n weights */
-  void (*adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n);
-  /* sum of (a b)^2, through the tree */
-  float (*squares)(const float *a, const float *b, size_t n);
-  /* columns c0..c1, rows in order: v = beta v + rest (square sum g^2 + eps), root = 1/sqrt(v) */
-  void (*factor)(const syn__factor *f, float *v, float *root, size_t c0, size_t c1);
-  /* u = rate g root (root null: rate g); m not null: u = m = beta m + rest u; w -= u + decay w */
-  void (*descend)(const syn__weight_update *d, float *w, float *m, const float *g,
-                  const float *root, size_t n);
+#define SYN__FIELD(result, name, parameters) result (*name) parameters;
+#define SYN__FIELD_IF(condition, result, name, parameters) result (*name) parameters;
+  SYN__KERNELS(SYN__FIELD)
+  SYN__SOME_KERNELS(SYN__FIELD_IF)
+  SYN__TRAIN_KERNELS(SYN__FIELD)
+#undef SYN__FIELD
+#undef SYN__FIELD_IF
 };
+/* Their entries in the table of an ISA, in the same order. */
+#define SYN__ENTRY(result, name, parameters) , SYN__N(name)
+#define SYN__ENTRY_IF(condition, result, name, parameters) , (condition) ? SYN__N(name) : NULL
+#ifdef SYN_NO_TRAIN
+#define SYN__ENTRY_TRAIN(result, name, parameters) , NULL
+#else
+#define SYN__ENTRY_TRAIN SYN__ENTRY
+#endif
 
-/* SYN__IF(family, kernel): null where SYN_KINDS has none of the kinds that call the kernel. Kind k
-   calls it where SYN__family_k is defined, as two arguments of which SYN__SECOND takes the 1. */
-#ifdef SYN_KINDS
+/* SYN__FOR(family): 0 where SYN_KINDS has none of the kinds that call the kernels of the family.
+   Kind k calls them where SYN__family_k is defined, as two arguments of which SYN__SECOND takes the
+   1. An object of the kernels alone has all of them. */
+#if defined(SYN_KINDS) && defined(SYNTHESIZER_IMPLEMENTATION)
 #define SYN__SECOND(a, b, ...) b
 #define SYN__PROBE(...) SYN__SECOND(__VA_ARGS__, 0, 0)
 #define SYN__RNN_rnn 0, 1
@@ -3762,10 +3834,24 @@ struct syn_kernels {
 #define SYN__HAS_RNN(kind) | SYN__PROBE(SYN__RNN_##kind)
 #define SYN__HAS_CONV(kind) | SYN__PROBE(SYN__CONV_##kind)
 #define SYN__HAS_ADDITIVE(kind) | SYN__PROBE(SYN__ADDITIVE_##kind)
-#define SYN__IF(family, kernel) ((0 SYN_KINDS(SYN__HAS_##family)) ? (kernel) : NULL)
+#define SYN__FOR(family) (0 SYN_KINDS(SYN__HAS_##family))
 #else
-#define SYN__IF(family, kernel) kernel
+#define SYN__FOR(family) 1
 #endif
+
+/* All that an object of the kernels exports: which ISAs were compiled, which of them, and of their
+   extensions, this machine has. One static copy where one unit is all of the library. The names
+   carry the version, so that the linker refuses an object of another one, or one without SIMD where
+   the KV cache was compiled for it. A full object has two: a program with SYN_NO_TRAIN takes the
+   first, the other the second, which an object with SYN_NO_TRAIN lacks. */
+typedef struct syn__isa_list {
+  const syn_kernels *const *isas; /* by rising speed, scalar first */
+  int count;
+  int (*usable)(int i); /* 1: this machine has ISA i, 0 <= i < count */
+  /* number i of the int8 kernels of an ISA and of its extensions, slowest first; null: the build or
+     the machine has no more */
+  const syn__int8_kernels *(*int8)(const syn_kernels *k, int i);
+} syn__isa_list;
 
 /* The dispatch section includes this header into itself once per ISA, with SYN__ISA set; every name
    in such a pass has the suffix of its ISA, so that all of them live in one object file. One file
@@ -3875,10 +3961,11 @@ static inline float syn__fmaf(float a, float b, float c) {
   memcpy(&s, &bits, sizeof s);
   return (float)s;
 }
-/* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. */
+/* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. The scalar ISA
+   of x86 asks the processor, see >>simd. */
 #if !SYN__FUSED
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
-#elif SYN__HAS_WASM
+#elif SYN__HAS_WASM || SYN__HAS_X86
 #define syn__fma1 SYN__N(fma1)
 #elif !SYN__FMAF_EXACT
 #define syn__fma1 syn__fmaf
@@ -4204,6 +4291,23 @@ typedef uint32_t syn__ireg;
 #define syn__rkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
 #if SYN__HAS_WASM
 SYN__INLINE float SYN__N(fma1)(float a, float b, float c) { return syn__fmaf(a, b, c); }
+#elif SYN__HAS_X86
+/* The code is compiled for every x86-64, so the instruction is assembly. syn__tile_fma has no
+   branch, whose call would push the sums of a tile into memory: see the scalar gemm. */
+#define SYN__HAS_FMA __builtin_cpu_supports("fma")
+SYN__INLINE float SYN__N(tile_fma)(float a, float b, float c) {
+  __asm__("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+  return c;
+}
+SYN__NOINLINE float SYN__N(fma_without)(float a, float b, float c) { return syn__fmaf(a, b, c); }
+SYN__INLINE float SYN__N(fma1)(float a, float b, float c) {
+  return SYN__HAS_FMA ? SYN__N(tile_fma)(a, b, c) : SYN__N(fma_without)(a, b, c);
+}
+#define syn__tile_fma SYN__N(tile_fma)
+#endif
+#ifndef syn__tile_fma
+#define SYN__HAS_FMA 1
+#define syn__tile_fma syn__fma1
 #endif
 /* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
    C++ or under strict aliasing. */
@@ -4221,6 +4325,9 @@ SYN__INLINE uint32_t SYN__N(icast)(float a) {
 #define syn__icast SYN__N(icast)
 #endif
 
+#if SYN__LANES > 1 && SYN__HAS_X86
+SYN__INLINE float SYN__N(fma1)(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#endif
 #if SYN__LANES > 1
 typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #define syn__rcast(a) ((syn__reg)(a))
@@ -4244,7 +4351,7 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #endif
 #if SYN__LANES == 1 && \
     (SYN__HAS_X86 || SYN__HAS_NEON || SYN__HAS_WASM || defined(__OPTIMIZE_SIZE__))
-#define SYN__OP SYN__NOINLINE
+#define SYN__OP SYN__NOINLINE __attribute__((unused)) /* some serve only training */
 #else
 #define SYN__OP SYN__INLINE
 #endif
@@ -4901,7 +5008,7 @@ SYN__OP syn__v16 syn__vtanh(syn__v16 a) {
    k, a column of A times a row of B (a rank-1 update). B is read in micro-panels of 16 columns, so
    NR is a number of panels. Loop 2 walks the rows of A in tiles of MR, loop 1 the panels of B; so
    MR rows of A stay in the first-level cache while the panels of B pass by from the second. (BLIS
-   swaps these two loops.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
+   swaps these two loops, as the scalar code and gemm_streamed do.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
    of their own and no further rounding. */
 
 /* -- packing -- */
@@ -5056,7 +5163,9 @@ SYN__INLINE void SYN__N(rank1)(SYN__N(tile) *t, size_t a_col, size_t b_row, int 
     SYN__UNROLL for (v = 0; v < cols; v++) b[v] = t->b[v][(size_t)i * b_row];
     SYN__UNROLL for (r = 0; r < rows; r++) {
       const float x = t->a[r][(size_t)i * a_col];
-      SYN__UNROLL for (v = 0; v < cols; v++) t->sum[r][v] = syn__fma1(x, b[v], t->sum[r][v]);
+      SYN__UNROLL for (v = 0; v < cols; v++)
+        t->sum[r][v] = rows * cols > 1 ? syn__tile_fma(x, b[v], t->sum[r][v])
+                                       : syn__fma1(x, b[v], t->sum[r][v]);
     }
   }
   SYN__UNROLL for (r = 0; r < rows; r++) t->a[r] += (size_t)steps * a_col;
@@ -5106,20 +5215,21 @@ SYN__NOINLINE void SYN__N(micro_1x1)(const syn__product *p, int m, int j) {
 }
 
 /* Rows m0..m1 and panels p0..p1 of c: MR rows at a time, then row by row; at the end the columns
-   that fill no tile. */
+   that fill no tile. Without a fused multiply-add of the processor no tile is worth its while. */
 static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
   const int end = syn__min(p->c.cols, 16 * p1), whole = m1 - (m1 - m0) % SYN__MR;
+  const int tiled = SYN__HAS_FMA ? end : 0; /* columns that go in tiles */
   const int along = p->a.col == 1 && p->b.row == 1;
   int m, j;
-  for (j = 16 * p0; j + 4 <= end; j += 4)
+  for (j = 16 * p0; j + 4 <= tiled; j += 4)
     for (m = m0; m < whole; m += SYN__MR)
       if (along) SYN__N(micro_4x4)(p, m, j);
       else SYN__N(micro_strided)(p, m, j);
   for (m = whole; m < m1; m++) {
-    for (j = 16 * p0; along && j + 8 <= end; j += 8) SYN__N(micro_1x8)(p, m, j);
-    for (; j + 4 <= end; j += 4) SYN__N(micro_1x4)(p, m, j);
+    for (j = 16 * p0; along && j + 8 <= tiled; j += 8) SYN__N(micro_1x8)(p, m, j);
+    for (; j + 4 <= tiled; j += 4) SYN__N(micro_1x4)(p, m, j);
   }
-  for (j = end - end % 4; j < end; j++)
+  for (j = syn__max(16 * p0, tiled - tiled % 4); j < end; j++)
     for (m = m0; m < m1; m++) SYN__N(micro_1x1)(p, m, j);
 }
 
@@ -5479,15 +5589,6 @@ static void SYN__N(mul)(float *y, const float *a, const float *b, size_t n) {
 }
 static void SYN__N(acc)(float *y, const float *a, size_t n) { SYN__N(add)(y, y, a, n); }
 
-/* y += a b and y += s x with one rounding */
-static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vload_n(a + i, n - i);
-    r = syn__vfma(r, syn__vload_n(b + i, n - i), syn__vload_n(y + i, n - i));
-    syn__vstore_n(y + i, r, n - i);
-  }
-}
 static void SYN__N(scale)(float *y, float s, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
@@ -5549,7 +5650,7 @@ static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t
 }
 /* -inf for n = 0; a NaN is ignored, since exp of it makes the sum NaN anyway. Lanes past n must be
    -inf, not the 0 they are read as. */
-static float SYN__N(max)(const float *x, size_t n) {
+static float SYN__N(row_max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
   syn__v16 t = least, t2 = least;
   size_t i;
@@ -5566,7 +5667,7 @@ static float SYN__N(max)(const float *x, size_t n) {
 static void SYN__N(block_max)(float *out, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += SYN__BLOCK)
-    *out++ = SYN__N(max)(x + i, n - i < SYN__BLOCK ? n - i : SYN__BLOCK);
+    *out++ = SYN__N(row_max)(x + i, n - i < SYN__BLOCK ? n - i : SYN__BLOCK);
 }
 
 /* -- activations -- */
@@ -5597,6 +5698,197 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
     syn__vstore_n(y + i, r, n - i);
   }
 }
+
+/* Gated linear unit (Dauphin et al. 2017): y = a sigma(b). sigma' = (e s) s with e = e^-b, s =
+   sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
+static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 s = syn__vsigmoid(syn__vexp_minus(syn__vload_n(b + i, n - i)));
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
+  }
+}
+
+/* -- recurrent cells -- */
+
+/* 16 numbers of a gate: gate = f(gate + part) */
+SYN__INLINE syn__v16 SYN__N(gate)(int which, float *gate, const float *part, size_t left) {
+  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left));
+  x = which == SYN__TANH ? syn__vtanh(x) : syn__vsigmoid(syn__vexp_minus(x));
+  syn__vstore_n(gate, x, left);
+  return x;
+}
+/* c = sigma(f) past + sigma(i) tanh(g), h = sigma(o) tanh(c); gates i, f, g, o. */
+static void SYN__N(lstm)(float *h, float *c, float *gates, const float *part, const float *past,
+                         size_t n) {
+  size_t k;
+  for (k = 0; k < n; k += 16) {
+    syn__v16 x, g, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
+    x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
+    g = SYN__N(gate)(SYN__TANH, gates + 2 * n + k, part + 2 * n + k, n - k);
+    g = syn__vmul(x, g);
+    x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
+    g = syn__vfma(x, old, g);
+    syn__vstore_n(c + k, g, n - k);
+    x = SYN__N(gate)(SYN__SIGMOID, gates + 3 * n + k, part + 3 * n + k, n - k);
+    g = syn__vtanh(g);
+    syn__vstore_n(h + k, syn__vmul(x, g), n - k);
+  }
+}
+/* m = W_h's share of n, n = tanh(a + r m), h = (1-z) n + z past = n + z (past - n); gates r, z,
+   n. */
+static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, const float *past,
+                        size_t n) {
+  size_t k;
+  for (k = 0; k < n; k += 16) {
+    syn__v16 x, y, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
+    x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
+    y = syn__vload_n(part + 2 * n + k, n - k);
+    syn__vstore_n(m + k, y, n - k);
+    y = syn__vfma(x, y, syn__vload_n(gates + 2 * n + k, n - k));
+    y = syn__vtanh(y);
+    syn__vstore_n(gates + 2 * n + k, y, n - k);
+    x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
+    syn__vstore_n(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
+  }
+}
+
+/* ==============================================================================================
+   >>row kernels   softmax, loss, normalization: kernels that reduce a row
+   ============================================================================================== */
+
+/* The maximum, subtracted before exp so that none overflows; 0 for a row of -inf only. */
+SYN__INLINE float SYN__N(softmax_shift)(const float *x, size_t n) {
+  float top = SYN__N(row_max)(x, n);
+  return top > -INFINITY ? top : 0.0f;
+}
+
+/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Lanes past n are -inf, not the 0
+   they are read as. `linear`, when not null, gets the sum of x_i - shift: logits of thousands,
+   summed without the shift, would leave it no digits. */
+static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
+  const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
+  syn__v16 s = zero, plain = zero, e;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    e = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vfill(e, n - i, zero));
+    e = syn__vexp(syn__vfill(e, n - i, least));
+    s = syn__vadd(s, e);
+    if (y) syn__vstore_n(y + i, e, n - i);
+  }
+  if (linear) *linear = syn__vsum(plain);
+  return syn__vsum(s);
+}
+
+/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of -inf only (all masked) becomes 0, not 0 / 0. One
+   division a row, then products: another rounding than x / sum, but the same in every ISA. */
+static void SYN__N(softmax)(float *y, const float *x, size_t n) {
+  float sum = SYN__N(exps)(y, x, SYN__N(softmax_shift)(x, n), n, NULL);
+  SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
+}
+
+/* -- additive scores -- */
+
+/* w is 0 past n. One chain of fmas for each key: tanh takes much longer than its latency. */
+static void SYN__N(additive)(float *s, const syn__additive *j) {
+  size_t key, i;
+  for (key = 0; key < j->keys; key++) {
+    const float *b = j->b + key * j->b_row;
+    syn__v16 sum = syn__vset(0.0f);
+    for (i = 0; i < j->n; i += 16) {
+      syn__v16 x = syn__vadd(syn__vload_n(j->a + i, j->n - i), syn__vload_n(b + i, j->n - i));
+      x = syn__vtanh(x);
+      sum = syn__vfma(syn__vload_n(j->w + i, j->n - i), x, sum);
+    }
+    s[key] = syn__vsum(sum);
+  }
+}
+
+/* -- logarithms of sums -- */
+
+/* ln sum_v exp z_v; -inf for n = 0. In double: beam search compares sums of z - this. */
+static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
+  float shift = top > -INFINITY ? top : 0.0f;
+  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
+}
+
+/* -- normalisation -- */
+
+/* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
+   1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
+   0. Two passes over the row: E x^2 - (E x)^2 would lose all digits of a row far from 0. Threads
+   split the rows, but for the gradients of g and b, sums over rows, the columns. */
+static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
+                         float *stats) {
+  const syn__v16 zero = syn__vset(0.0f);
+  float count = n ? (float)n : 1.0f, mean = b ? SYN__N(sum)(x, n) / count : 0.0f, rstd;
+  syn__v16 s = zero, d;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    d = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean));
+    d = syn__vfill(d, n - i, zero);
+    s = syn__vfma(d, d, s);
+  }
+  rstd = 1.0f / sqrtf(syn__vsum(s) / count + SYN__NORM_EPS);
+  stats[0] = mean;
+  stats[1] = rstd;
+  for (i = 0; i < n; i += 16) {
+    d = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
+    d = syn__vfma(d, syn__vload_n(g + i, n - i), b ? syn__vload_n(b + i, n - i) : zero);
+    syn__vstore_n(y + i, d, n - i);
+  }
+}
+
+/* -- depthwise convolution -- */
+
+/* y_r = sum_tap w_r[tap] x_{r + first + tap} over the taps whose row is in the sentence. back:
+   y_s += sum_tap w_r[tap] x_r with r = s - first - tap, over the rows r that read row s. 16
+   channels of a head stay in a register while the taps pass. */
+static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *x, int r0, int r1,
+                         int back) {
+  const size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
+  const ptrdiff_t x_step = back ? -(ptrdiff_t)width : (ptrdiff_t)width;
+  const ptrdiff_t w_step = back ? 1 - (ptrdiff_t)j->w_row : 1;
+  float *to = y + (size_t)r0 * width;
+  int r, h;
+  for (r = r0; r < r1; r++) {
+    int at = back ? r - j->first : r + j->first; /* the row of tap 0, perhaps outside */
+    int low = syn__max(0, back ? at - j->rows + 1 : -at); /* the first tap with a row inside */
+    int high = syn__min(j->taps, back ? at + 1 : j->rows - at);
+    const float *w, *from;
+    at += back ? -low : low;
+    w = j->w + (size_t)(back ? at : r) * j->w_row + low;
+    from = x + (size_t)at * width;
+    for (h = 0; h < j->heads; h++, w += j->taps, from += c, to += c) {
+      size_t i;
+      ptrdiff_t tap;
+      for (i = 0; i < c; i += 16) {
+        syn__v16 sum = back ? syn__vload_n(to + i, c - i) : syn__vset(0.0f), row;
+        for (tap = 0; tap < high - low; tap++) {
+          row = syn__vload_n(from + tap * x_step + i, c - i);
+          syn__vfma1(&sum, w[tap * w_step], &row);
+        }
+        syn__vstore_n(to + i, sum, c - i);
+      }
+    }
+  }
+}
+
+#ifndef SYN_NO_TRAIN
+/* ==============================================================================================
+   >>gradient kernels   the loss; backward of the vector kernels, of the row kernels
+   ============================================================================================== */
+
+static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 r = syn__vload_n(a + i, n - i);
+    r = syn__vfma(r, syn__vload_n(b + i, n - i), syn__vload_n(y + i, n - i));
+    syn__vstore_n(y + i, r, n - i);
+  }
+}
+/* -- activations, gates -- */
 
 /* start - y^2, rounded once: the derivative of tanh with y = tanh and start 1, that of sigma with
    y = sigma and start y. */
@@ -5643,16 +5935,6 @@ static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n
   }
 }
 
-/* Gated linear unit (Dauphin et al. 2017): y = a sigma(b). sigma' = (e s) s with e = e^-b, s =
-   sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
-static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigmoid(syn__vexp_minus(syn__vload_n(b + i, n - i)));
-    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
-  }
-}
-
 /* dy/da = s, dy/db = a s', both from one exp. da and db may be halves of one row. */
 static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *b, const float *dy,
                              size_t n) {
@@ -5668,50 +5950,6 @@ static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *
     syn__vstore_n(da + i, r, left);
     r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vload_n(db + i, left));
     syn__vstore_n(db + i, r, left);
-  }
-}
-
-/* -- recurrent cells -- */
-
-/* 16 numbers of a gate: gate = f(gate + part) */
-SYN__INLINE syn__v16 SYN__N(gate)(int which, float *gate, const float *part, size_t left) {
-  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left));
-  x = which == SYN__TANH ? syn__vtanh(x) : syn__vsigmoid(syn__vexp_minus(x));
-  syn__vstore_n(gate, x, left);
-  return x;
-}
-/* c = sigma(f) past + sigma(i) tanh(g), h = sigma(o) tanh(c); gates i, f, g, o. */
-static void SYN__N(lstm)(float *h, float *c, float *gates, const float *part, const float *past,
-                         size_t n) {
-  size_t k;
-  for (k = 0; k < n; k += 16) {
-    syn__v16 x, g, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
-    x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
-    g = SYN__N(gate)(SYN__TANH, gates + 2 * n + k, part + 2 * n + k, n - k);
-    g = syn__vmul(x, g);
-    x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
-    g = syn__vfma(x, old, g);
-    syn__vstore_n(c + k, g, n - k);
-    x = SYN__N(gate)(SYN__SIGMOID, gates + 3 * n + k, part + 3 * n + k, n - k);
-    g = syn__vtanh(g);
-    syn__vstore_n(h + k, syn__vmul(x, g), n - k);
-  }
-}
-/* m = W_h's share of n, n = tanh(a + r m), h = (1-z) n + z past = n + z (past - n); gates r, z,
-   n. */
-static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, const float *past,
-                        size_t n) {
-  size_t k;
-  for (k = 0; k < n; k += 16) {
-    syn__v16 x, y, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
-    x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
-    y = syn__vload_n(part + 2 * n + k, n - k);
-    syn__vstore_n(m + k, y, n - k);
-    y = syn__vfma(x, y, syn__vload_n(gates + 2 * n + k, n - k));
-    y = syn__vtanh(y);
-    syn__vstore_n(gates + 2 * n + k, y, n - k);
-    x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
-    syn__vstore_n(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
   }
 }
 
@@ -5767,40 +6005,7 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
   }
 }
 
-/* ==============================================================================================
-   >>row kernels   softmax, loss, normalization: kernels that reduce a row
-   ============================================================================================== */
-
-/* The maximum, subtracted before exp so that none overflows; 0 for a row of -inf only. */
-SYN__INLINE float SYN__N(softmax_shift)(const float *x, size_t n) {
-  float top = SYN__N(max)(x, n);
-  return top > -INFINITY ? top : 0.0f;
-}
-
-/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Lanes past n are -inf, not the 0
-   they are read as. `linear`, when not null, gets the sum of x_i - shift: logits of thousands,
-   summed without the shift, would leave it no digits. */
-static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
-  const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
-  syn__v16 s = zero, plain = zero, e;
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    e = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(shift));
-    if (linear) plain = syn__vadd(plain, syn__vfill(e, n - i, zero));
-    e = syn__vexp(syn__vfill(e, n - i, least));
-    s = syn__vadd(s, e);
-    if (y) syn__vstore_n(y + i, e, n - i);
-  }
-  if (linear) *linear = syn__vsum(plain);
-  return syn__vsum(s);
-}
-
-/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of -inf only (all masked) becomes 0, not 0 / 0. One
-   division a row, then products: another rounding than x / sum, but the same in every ISA. */
-static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(softmax_shift)(x, n), n, NULL);
-  SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
-}
+/* -- softmax, norm, loss -- */
 
 /* dp_i/dx_j = p_i ([i = j] - p_j), so dx_i = p_i (dp_i - sum_j p_j dp_j); masked: p = 0 gives 0. */
 static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, size_t n) {
@@ -5809,23 +6014,6 @@ static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, siz
   for (i = 0; i < n; i += 16) {
     syn__v16 d = syn__vsub(syn__vload_n(dp + i, n - i), syn__vset(mean));
     syn__vstore_n(ds + i, syn__vmul(syn__vload_n(p + i, n - i), d), n - i);
-  }
-}
-
-/* -- additive scores -- */
-
-/* w is 0 past n. One chain of fmas for each key: tanh takes much longer than its latency. */
-static void SYN__N(additive)(float *s, const syn__additive *j) {
-  size_t key, i;
-  for (key = 0; key < j->keys; key++) {
-    const float *b = j->b + key * j->b_row;
-    syn__v16 sum = syn__vset(0.0f);
-    for (i = 0; i < j->n; i += 16) {
-      syn__v16 x = syn__vadd(syn__vload_n(j->a + i, j->n - i), syn__vload_n(b + i, j->n - i));
-      x = syn__vtanh(x);
-      sum = syn__vfma(syn__vload_n(j->w + i, j->n - i), x, sum);
-    }
-    s[key] = syn__vsum(sum);
   }
 }
 
@@ -5852,74 +6040,6 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
     }
     syn__vstore_n(da + i, sum, left);
     syn__vstore_n(dw + i, sum_w, left);
-  }
-}
-
-/* -- logarithms of sums -- */
-
-/* ln sum_v exp z_v; -inf for n = 0. In double: beam search compares sums of z - this. */
-static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
-  float shift = top > -INFINITY ? top : 0.0f;
-  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
-}
-
-/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7; here the label is not one of
-   the classes that share eps). The target is q = 1 - eps at the label, eps/(n-1) at every other
-   class:
-     log p_v = z_v - shift - log_sum
-     loss = -(1 - eps) log p_label - eps/(n-1) (sum_v log p_v - log p_label)
-     sum_v log p_v = sum_v (z_v - shift) - n log_sum
-     dloss/dz_v = p_v - q_v, times scale
-   The logarithms are double: for a sure model the loss is a small difference of large numbers. The
-   gradient at the label is computed before the row is overwritten. scale 0: the loss only. */
-static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
-  float shift = SYN__N(softmax_shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f,
-        hit = 1.0f - eps;
-  double log_sum, log_label = (double)z[label] - (double)shift, loss;
-  float shifted = 0.0f, sum, inverse;
-  size_t i;
-  sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n, rest != 0.0f ? &shifted : NULL);
-  inverse = 1.0f / sum;
-  log_sum = syn__log((double)sum);
-  log_label -= log_sum;
-  loss = (double)hit * log_label;
-  if (rest != 0.0f) loss += (double)rest * ((double)shifted - (double)n * log_sum - log_label);
-  if (scale != 0.0f) {
-    hit = (z[label] * inverse - hit) * scale;
-    for (i = 0; i < n; i += 16) {
-      syn__v16 p = syn__vmul(syn__vload_n(z + i, n - i), syn__vset(inverse));
-      p = syn__vmul(syn__vsub(p, syn__vset(rest)), syn__vset(scale));
-      syn__vstore_n(z + i, p, n - i);
-    }
-    z[label] = hit;
-  }
-  return (float)-loss;
-}
-
-/* -- normalisation -- */
-
-/* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
-   1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
-   0. Two passes over the row: E x^2 - (E x)^2 would lose all digits of a row far from 0. Threads
-   split the rows, but for the gradients of g and b, sums over rows, the columns. */
-static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
-                         float *stats) {
-  const syn__v16 zero = syn__vset(0.0f);
-  float count = n ? (float)n : 1.0f, mean = b ? SYN__N(sum)(x, n) / count : 0.0f, rstd;
-  syn__v16 s = zero, d;
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean));
-    d = syn__vfill(d, n - i, zero);
-    s = syn__vfma(d, d, s);
-  }
-  rstd = 1.0f / sqrtf(syn__vsum(s) / count + SYN__NORM_EPS);
-  stats[0] = mean;
-  stats[1] = rstd;
-  for (i = 0; i < n; i += 16) {
-    d = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
-    d = syn__vfma(d, syn__vload_n(g + i, n - i), b ? syn__vload_n(b + i, n - i) : zero);
-    syn__vstore_n(y + i, d, n - i);
   }
 }
 
@@ -5978,39 +6098,37 @@ static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows
   }
 }
 
-/* -- depthwise convolution -- */
-
-/* y_r = sum_tap w_r[tap] x_{r + first + tap} over the taps whose row is in the sentence. back:
-   y_s += sum_tap w_r[tap] x_r with r = s - first - tap, over the rows r that read row s. 16
-   channels of a head stay in a register while the taps pass. */
-static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *x, int r0, int r1,
-                         int back) {
-  const size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
-  const ptrdiff_t x_step = back ? -(ptrdiff_t)width : (ptrdiff_t)width;
-  const ptrdiff_t w_step = back ? 1 - (ptrdiff_t)j->w_row : 1;
-  float *to = y + (size_t)r0 * width;
-  int r, h;
-  for (r = r0; r < r1; r++) {
-    int at = back ? r - j->first : r + j->first; /* the row of tap 0, perhaps outside */
-    int low = syn__max(0, back ? at - j->rows + 1 : -at); /* the first tap with a row inside */
-    int high = syn__min(j->taps, back ? at + 1 : j->rows - at);
-    const float *w, *from;
-    at += back ? -low : low;
-    w = j->w + (size_t)(back ? at : r) * j->w_row + low;
-    from = x + (size_t)at * width;
-    for (h = 0; h < j->heads; h++, w += j->taps, from += c, to += c) {
-      size_t i;
-      ptrdiff_t tap;
-      for (i = 0; i < c; i += 16) {
-        syn__v16 sum = back ? syn__vload_n(to + i, c - i) : syn__vset(0.0f), row;
-        for (tap = 0; tap < high - low; tap++) {
-          row = syn__vload_n(from + tap * x_step + i, c - i);
-          syn__vfma1(&sum, w[tap * w_step], &row);
-        }
-        syn__vstore_n(to + i, sum, c - i);
-      }
+/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7; here the label is not one of
+   the classes that share eps). The target is q = 1 - eps at the label, eps/(n-1) at every other
+   class:
+     log p_v = z_v - shift - log_sum
+     loss = -(1 - eps) log p_label - eps/(n-1) (sum_v log p_v - log p_label)
+     sum_v log p_v = sum_v (z_v - shift) - n log_sum
+     dloss/dz_v = p_v - q_v, times scale
+   The logarithms are double: for a sure model the loss is a small difference of large numbers. The
+   gradient at the label is computed before the row is overwritten. scale 0: the loss only. */
+static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
+  float shift = SYN__N(softmax_shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f,
+        hit = 1.0f - eps;
+  double log_sum, log_label = (double)z[label] - (double)shift, loss;
+  float shifted = 0.0f, sum, inverse;
+  size_t i;
+  sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n, rest != 0.0f ? &shifted : NULL);
+  inverse = 1.0f / sum;
+  log_sum = syn__log((double)sum);
+  log_label -= log_sum;
+  loss = (double)hit * log_label;
+  if (rest != 0.0f) loss += (double)rest * ((double)shifted - (double)n * log_sum - log_label);
+  if (scale != 0.0f) {
+    hit = (z[label] * inverse - hit) * scale;
+    for (i = 0; i < n; i += 16) {
+      syn__v16 p = syn__vmul(syn__vload_n(z + i, n - i), syn__vset(inverse));
+      p = syn__vmul(syn__vsub(p, syn__vset(rest)), syn__vset(scale));
+      syn__vstore_n(z + i, p, n - i);
     }
+    z[label] = hit;
   }
+  return (float)-loss;
 }
 
 /* ==============================================================================================
@@ -6166,23 +6284,12 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
   }
 }
 
-/* In the order of the struct; C++11 has no designated initializers. */
+#endif /* !SYN_NO_TRAIN */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
-    SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
-    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot),
-    SYN__ISA_EXACT ? SYN__N(unfused) : NULL, SYN__N(dots), SYN__KEYS > 1 ? SYN__N(scores) : NULL,
-    SYN__N(values), SYN__INT8 ? SYN__N(gemv_int8) : NULL, SYN__INT8 ? &SYN__INT8_TABLE : NULL,
-    SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__BACK(SYN__N(act_back)),
-    SYN__BACK(SYN__N(slope)), SYN__N(glu), SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)),
-    SYN__IF(RNN, SYN__N(gru)), SYN__BACK(SYN__N(lstm_back)), SYN__BACK(SYN__N(gru_back)),
-    SYN__N(softmax), SYN__BACK(SYN__N(softmax_back)), SYN__IF(ADDITIVE, SYN__N(additive)),
-    SYN__BACK(SYN__N(additive_back)), SYN__N(norm), SYN__BACK(SYN__N(norm_back)),
-    SYN__BACK(SYN__N(norm_back_columns)), SYN__IF(CONV, SYN__N(taps)),
-    SYN__BACK(SYN__N(dropout)), SYN__BACK(SYN__N(softmax_drop)),
-    SYN__BACK(SYN__N(softmax_drop_back)), SYN__BACK(SYN__N(loss)), SYN__N(log_sum_exp),
-    SYN__BACK(SYN__N(adam)), SYN__BACK(SYN__N(squares)), SYN__BACK(SYN__N(factor)),
-    SYN__BACK(SYN__N(descend))};
+    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__INT8 ? &SYN__INT8_TABLE : NULL
+    SYN__KERNELS(SYN__ENTRY)
+    SYN__SOME_KERNELS(SYN__ENTRY_IF)
+    SYN__TRAIN_KERNELS(SYN__ENTRY_TRAIN)};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -6219,6 +6326,8 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__rmul
 #undef syn__rsqrt
 #undef syn__rfma
+#undef syn__tile_fma
+#undef SYN__HAS_FMA
 #undef syn__rselect
 #undef syn__rfirst
 #undef syn__rswap
@@ -6241,34 +6350,17 @@ static const syn_kernels SYN__N(kernels) = {
    >>dispatch   one table of kernels per ISA, chosen once per context
    ============================================================================================== */
 
+#if SYN__KERNELS_HERE
 /* Each pass: the ISA, its suffix, the header once more. SYN_SELF is a name, not __FILE__, which
-   would be looked up from the wrong folder where the user included "../synthesizer.h".
-
-   On x86 the plain scalar ISA serves only machines without fused multiply-add, where each fma is a
-   call of fmaf: optimizing the code around it would not show. */
+   would be looked up from the wrong folder where the user included "../synthesizer.h". */
 #ifdef __has_include
 #if !__has_include(SYN_SELF)
 #error "synthesizer.h: the header has another name: define SYN_SELF as that name, in quotes"
 #endif
 #endif
-#if SYN__LEVELS && SYN__HAS_X86
-#pragma GCC push_options
-#pragma GCC optimize("Og", "fp-contract=off")
-#endif
-#ifdef __MINGW32__ /* its C library rounds fmaf twice; the ISAs below have an instruction */
-#undef syn__fma1
-#define syn__fma1 syn__fmaf
-#endif
 #define SYN__ISA SYN__ISA_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
-#ifdef __MINGW32__
-#undef syn__fma1
-#define syn__fma1 __builtin_fmaf
-#endif
-#if SYN__LEVELS && SYN__HAS_X86
-#pragma GCC pop_options
-#endif
 
 #if SYN__HAS_X86
 /* From SYN__TARGET to SYN__TARGET_END functions are compiled for a machine we may not have: none
@@ -6283,13 +6375,6 @@ static const syn_kernels SYN__N(kernels) = {
 #define SYN__TARGET(features) SYN__PRAGMA(GCC push_options) SYN__PRAGMA(GCC target(features))
 #define SYN__TARGET_END SYN__PRAGMA(GCC pop_options)
 #endif
-
-/* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
-   and processors with FMA but without AVX2. SYN__ISA is still that of scalar. */
-#define SYN__SUFFIX fused
-SYN__TARGET("fma")
-#include SYN_SELF
-SYN__TARGET_END
 
 #undef SYN__ISA
 #define SYN__ISA SYN__ISA_AVX2
@@ -6369,9 +6454,8 @@ SYN__TARGET_END
 #endif
 #undef SYN__ISA
 
-/* The ISAs by rising speed: what the index of syn_isa_... means. Scalar is always the first; the
-   checks below rely on the order of the x86 ones. */
-static const syn_kernels *const syn__isas[] = {
+/* The checks below rely on the order of the x86 ISAs. */
+static const syn_kernels *const syn__isa_tables[] = {
     &syn__kernels_scalar,
 #if SYN__HAS_X86
     &syn__kernels_avx2, &syn__kernels_avx512,
@@ -6386,14 +6470,6 @@ static const syn_kernels *const syn__isas[] = {
     &syn__kernels_wasm,
 #endif
 };
-
-/* ISAs of this build, usable or not, so that tests can report which they skipped. */
-int syn_isa_count(void) { return (int)SYN__COUNT(syn__isas); }
-
-/* An index out of range gives a text too, since names are printed in messages. */
-const char *syn_isa_name(int i) {
-  return i >= 0 && i < syn_isa_count() ? syn__isas[i]->name : "no such ISA";
-}
 
 #if SYN__HAS_WASM_RELAXED
 /* Whether the engine rounds the multiply-add once: (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24 only then.
@@ -6410,32 +6486,20 @@ static int syn__wasm_fused(void) {
 /* The builtins ask cpuid, and whether the system saves the wide registers; the call of init is
    needed where we run before constructors. NEON is part of the target: its program would not start
    without. */
-int syn_isa_usable(int i) {
-  if (i < 0 || i >= syn_isa_count()) return 0;
+static int syn__isa_usable(int i) {
 #if SYN__HAS_X86
   __builtin_cpu_init();
   if (i > 0 && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
   if (i > 1 && !__builtin_cpu_supports("avx512f")) return 0;
-#endif
-#if SYN__HAS_WASM_RELAXED
-  if (syn__isas[i] == &syn__kernels_wasm) return syn__wasm_fused();
+#elif SYN__HAS_WASM_RELAXED
+  if (syn__isa_tables[i] == &syn__kernels_wasm) return syn__wasm_fused();
+#else
+  SYN__UNUSED(i);
 #endif
   return 1;
 }
 
-/* The kernels of ISA i, which is usable. Of the two scalar builds on x86, with the same bits and
-   the same name, the fused one serves where it can. */
-static const syn_kernels *syn__isa_kernels(int i) {
-#if SYN__HAS_X86
-  __builtin_cpu_init();
-  if (i == 0 && __builtin_cpu_supports("fma")) return &syn__kernels_fused;
-#endif
-  return syn__isas[i];
-}
-
-/* The int8 kernels of an ISA and of its extensions, slowest first: number i of them; null: the
-   build or the machine has no more. */
-static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
+static const syn__int8_kernels *syn__isa_int8(const syn_kernels *k, int i) {
   if (i == 0) return k->int8;
 #if SYN__HAS_VNNI
   unsigned a, b, c, d;
@@ -6456,6 +6520,54 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
 #endif
   return NULL;
 }
+#endif /* SYN__KERNELS_HERE */
+
+#define SYN__LIST_NAME3(use, machine, version) syn__isas_##use##_##machine##_##version
+#define SYN__LIST_NAME2(use, machine, version) SYN__LIST_NAME3(use, machine, version)
+#if SYN__KEYS > 1
+#define SYN__LIST_NAME(use) SYN__LIST_NAME2(use, simd, SYN_VERSION_NUMBER)
+#else
+#define SYN__LIST_NAME(use) SYN__LIST_NAME2(use, scalar, SYN_VERSION_NUMBER)
+#endif
+#ifdef SYN_NO_TRAIN
+#define syn__isas SYN__LIST_NAME(run)
+#else
+#define syn__isas SYN__LIST_NAME(train)
+#endif
+#if SYN__KERNELS_HERE
+#define SYN__LIST \
+  {syn__isa_tables, (int)SYN__COUNT(syn__isa_tables), syn__isa_usable, syn__isa_int8}
+#endif
+#if SYN__KERNELS_HERE && defined(SYNTHESIZER_IMPLEMENTATION)
+static const syn__isa_list syn__isas = SYN__LIST;
+#else
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern SYN__HIDDEN const syn__isa_list SYN__LIST_NAME(run), SYN__LIST_NAME(train);
+#ifdef __cplusplus
+}
+#endif
+#if SYN__KERNELS_HERE
+const syn__isa_list SYN__LIST_NAME(run) = SYN__LIST;
+#ifndef SYN_NO_TRAIN
+const syn__isa_list SYN__LIST_NAME(train) = SYN__LIST;
+#endif
+#endif
+#endif
+
+#endif /* !SYN_SMALL */
+#ifdef SYNTHESIZER_IMPLEMENTATION
+#ifndef SYN_SMALL
+/* ISAs of this build, usable or not, so that tests can report which they skipped. */
+int syn_isa_count(void) { return syn__isas.count; }
+
+/* An index out of range gives a text too, since names are printed in messages. */
+const char *syn_isa_name(int i) {
+  return i >= 0 && i < syn__isas.count ? syn__isas.isas[i]->name : "no such ISA";
+}
+
+int syn_isa_usable(int i) { return i >= 0 && i < syn__isas.count && syn__isas.usable(i); }
 
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
    best one and has an error whose message lists the usable names. */
@@ -6472,7 +6584,7 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
     strcat(names, syn_isa_name(i));
     if (isa) nearest = syn__nearer(isa, strlen(isa), nearest, syn_isa_name(i));
   }
-  c->kernels = syn__isa_kernels(best);
+  c->kernels = syn__isas.isas[best];
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
                    "syn_context_init: isa \"%s\" is not usable here, these are:%s; did you mean "
@@ -7550,7 +7662,7 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
 static size_t syn__pack_floats(int threads) { return SYN__PACK_B + (size_t)threads * SYN__PACK_A; }
 /* Columns of a block of b [k,n] at most; floats of the block that syn_gemm packs. */
 static int syn__block_columns(int k) {
-  return SYN__NC * (SYN__KC / syn__max(64, syn__min(SYN__KC, k)));
+  return SYN__NC * (SYN__KC / syn__min(SYN__KC, syn__max(64, k)));
 }
 static size_t syn__block_floats(int k, int n) {
   return (size_t)syn__min(SYN__KC, k) * syn__round16((size_t)syn__min(syn__block_columns(k), n));
@@ -15955,8 +16067,8 @@ static syn_status syn__decode_type(syn_decoder *d) {
   int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
   size_t i;
   if (which < 0) return SYN_E_VALUE;
-  for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
-    d->int8 = syn__int8_table(d->c->kernels, k);
+  for (k = 0; which && syn__isas.int8(d->c->kernels, k); k++)
+    d->int8 = syn__isas.int8(d->c->kernels, k);
   if (which && !d->int8)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8: this program was built without it "
                      "(SYN_NO_TRAIN with SYN_NO_SIMD)");
@@ -27570,9 +27682,10 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
 #pragma GCC pop_options
 #endif
 #endif /* !SYN_SMALL */
+#endif /* SYNTHESIZER_IMPLEMENTATION */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #define SYN__IMPLEMENTED
 #endif /* !SYN__ISA */
-#endif /* SYNTHESIZER_IMPLEMENTATION */
+#endif /* SYNTHESIZER_IMPLEMENTATION or SYN_IMPLEMENT_KERNELS */

@@ -1620,9 +1620,9 @@ static uint64_t int8_outputs(const syn_options *o, int which, int table, int bea
   syn_context_init(&c, o);
   m = int8_model(&c, which);
   k.sentences = together, k.beam = beam, k.best = beam, k.type = table < 0 ? "f32" : "i8";
-  if (table < 0 || syn__int8_table(c.kernels, table)) d = syn_decoder_new(&c, m, &k);
+  if (table < 0 || syn__isas.int8(c.kernels, table)) d = syn_decoder_new(&c, m, &k);
   CHECK(d || table >= 0, "case %d: %s", which, c.message);
-  if (d && table >= 0) d->run->tape.int8 = syn__int8_table(c.kernels, table);
+  if (d && table >= 0) d->run->tape.int8 = syn__isas.int8(c.kernels, table);
   for (first = 0; d && first < I8_S; first += together) {
     syn_batch b;
     memset(&b, 0, sizeof b);

@@ -604,9 +604,9 @@ static void test_int8(const syn_kernels *k) {
                                      {5, 400, 7}, {9, 50, 64}, {13, 100, 48}, {20, 48, 256}, {33, 31, 12}};
   size_t s;
   int i;
-  for (i = 0; syn__int8_table(k, i); i++) {
-    test_quantize(syn__int8_table(k, i));
-    for (s = 0; s < SYN__COUNT(shapes); s++) test_int8_case(syn__int8_table(k, i), shapes[s]);
+  for (i = 0; syn__isas.int8(k, i); i++) {
+    test_quantize(syn__isas.int8(k, i));
+    for (s = 0; s < SYN__COUNT(shapes); s++) test_int8_case(syn__isas.int8(k, i), shapes[s]);
   }
 }
 
@@ -1349,7 +1349,7 @@ static void test_sizes(void) {
 
 int main(void) {
   int i;
-  plain = &syn__kernels_scalar;
+  plain = syn__isas.isas[0];
   undivided = 1;
   test_dropout_hash();
   test_sizes();
@@ -1360,7 +1360,7 @@ int main(void) {
   test_isa(plain);
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) printf("skipped: isa %s\n", syn_isa_name(i));
-    else if (syn__isa_kernels(i) != plain) test_isa(syn__isa_kernels(i));
+    else if (syn__isas.isas[i] != plain) test_isa(syn__isas.isas[i]);
   }
   return check_end("kernels");
 }
