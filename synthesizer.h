@@ -15581,8 +15581,7 @@ static int *syn__paths_again(syn_context *c, const syn__graph *g) {
 }
 
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
-static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
-                               syn__text_out *w) {
+static void syn__describe_node(const syn_model *m, const syn_node *n, int again, syn__text_out *w) {
   const syn__value *v = m->g.values;
   int i;
   syn__print(w, "%s", n->path);
