@@ -10556,8 +10556,7 @@ typedef struct syn__score {
   /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *o, const float *ds);
   /* gradients of parameters and tables are added */
-  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                      const float *ds);
+  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *o, const float *ds);
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
   /* multiply-adds per token without those of matrices (params[...].matrix) */
   double (*cost)(const syn_node *n, int s, int length);
@@ -10776,8 +10775,7 @@ static void syn__head_scratch(syn_node *n, int c) {
 
 /* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
    well as for the layer's output. */
-static syn__head syn__head_begin(const syn_tape *t, const syn_node *n, int nq, int nk,
-                                        int c) {
+static syn__head syn__head_begin(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
   syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
@@ -10804,7 +10802,7 @@ static void syn__head_gradients(const syn_tape *t, const syn_node *n, syn__head 
    nq nk of the sentences before. Of a layer with V the last qk / c heads have q and k. Where P does
    not depend on the input, all sentences share a dropout mask. */
 static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
-                                   float *scratch) {
+                              float *scratch) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
@@ -10870,8 +10868,7 @@ static int syn__row_order(int at, int count, int nk) {
 
 /* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `cols`
    columns of Pd_i. */
-static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd,
-                                  int cols) {
+static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd, int cols) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
@@ -10887,8 +10884,8 @@ static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
-static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin,
-                                      int end, float *pd, size_t pd_row) {
+static const float *syn__softmax_rows(const syn_tape *t, const syn__head *o, int begin, int end,
+                                      float *pd, size_t pd_row) {
   int at, r, count = end - begin, cols = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_order(at, count, o->g.nk);
@@ -11017,7 +11014,7 @@ static syn_status syn__dot_shape(syn_build *b, syn_node *n, int s) {
 /* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
    one task, since waking the threads takes longer than a small product. */
 static void syn__task_dot_project(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+                                  size_t end) {
   const syn__product *p = (const syn__product *)job;
   int i, panels = (p->c.cols + 15) / 16;
   for (i = 0; i < 3; i++) {
@@ -11059,8 +11056,7 @@ static void syn__dot_prepare(syn_tape *t, const syn_node *n, int s) {
 /* -- scores of a head -- */
 
 /* S [nq,nk] = q k^T; the scale is in q. In a step syn__dot_step has left the head's scores in x. */
-static void syn__dot_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                        float *score) {
+static void syn__dot_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score) {
   syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
@@ -11095,7 +11091,7 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
 static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn__head *o,
-                              const float *q, float *score, int j) {
+                                const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
@@ -11119,7 +11115,7 @@ static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn_
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
    transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
 static void syn__dot_partial_block(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                 const float *q, float *score, int j) {
+                                   const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
@@ -11164,8 +11160,7 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
 }
 #if SYN__KEYS == 1
 /* The scores of all heads of a new token, over keys that lie row by row. */
-static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
-                        float *score) {
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
   const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
   float *k = a->cross ? syn__source_key_block(t, n, o->sentence, 0) : t->decode->key_cache[n->id];
@@ -11178,8 +11173,7 @@ static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head 
 }
 #else
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o,
-                        float *score) {
+static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
   const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
@@ -11203,7 +11197,7 @@ static double syn__dot_cost(const syn_node *n, int s, int length) {
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
    dk = dS^T (scale q), which the rows buffer holds. */
 static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                        const float *ds) {
+                          const float *ds) {
   syn__head x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
@@ -11262,8 +11256,7 @@ static const float *syn__r_table(const syn_tape *t, const syn_node *n, int s, in
                                     : syn__att_weight(t, n, s, 0));
 }
 /* The queries' rows of the head's table. */
-static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                        float *score) {
+static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
   const float *table = syn__r_table(t, n, s, o->h);
   int i;
@@ -11302,8 +11295,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
              syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
 /* As R; a step computes one row of F, with the bits of fr_prepare. */
-static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                         float *score) {
+static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
   int cols = syn__att_columns(a, o->g.nk);
   if (t->decode) {
@@ -11736,8 +11728,8 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
 
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
-static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
-                                const syn__head *o, const float *ds) {
+static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, const syn__head *o,
+                                const float *ds) {
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
   size_t nk = A.row, cols = (size_t)A.cols;
@@ -11886,8 +11878,7 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 }
 
 /* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
-static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o,
-                         float *score) {
+static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
   int i, j, cols = syn__att_columns(a, o->g.nk);
   for (i = 0; i < o->g.nq; i++) {
@@ -12284,8 +12275,7 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__head o =
-        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__head o = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     syn__head_scores(t, n, &o);
     syn__head_forward(t, &o);
   }
@@ -12320,7 +12310,7 @@ static void syn__att_forward(syn_tape *t, const syn_node *n) {
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
 static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head *o,
-                                const float *p) {
+                                 const float *p) {
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
   syn__weighted_values j;
@@ -12596,8 +12586,7 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
    that changes nothing. */
-static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                 int s) {
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *o, int s) {
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   float alpha[SYN__MAX_SCORES], *z = o->z;
@@ -12688,8 +12677,7 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__head o =
-        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__head o = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     syn__head_back(t, &o);
     syn__head_alpha(t, n, &o);
     for (s = 0; s < a->n_scores; s++)
@@ -13138,8 +13126,7 @@ static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, i
 }
 
 /* One sentence as a head: queries A, keys B, values u. */
-static syn__head syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
-                                    int thread) {
+static syn__head syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence, int thread) {
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
@@ -13354,7 +13341,7 @@ static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
 /* Head h of the block of rows that begins with `row`, as attention to n keys. c is c_k, and must be
    set to c_v for products with values. Scratch: K_h^T and V_h^T in panels, P, a block of Pd. */
 static syn__head syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
-                                         int thread) {
+                                    int thread) {
   const syn__aop *a = syn__aop_of(n);
   size_t keys = (size_t)a->keys, left = syn_rows(syn_out(t, n)) - row;
   int rows = left < SYN__QUERIES ? (int)left : SYN__QUERIES;
@@ -13534,14 +13521,13 @@ static syn__head syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 }
 
 /* The columns of E (w 0) or F (w 1) for the tokens of the sentence, [k,n]. */
-static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                 int w) {
+static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__head *o, int w) {
   const syn__att *a = syn__att_of(n);
   return syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size);
 }
 /* K_h (w 0) or V_h (w 1) [n,c], or its gradient. */
-static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                int w, int buffer) {
+static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__head *o, int w,
+                                int buffer) {
   size_t at = (size_t)(o->y - syn__att_y(t, n, SYN__ROWS));
   float *rows = w ? syn__att_v(t, n, buffer) : syn__att_k(t, n, buffer, 0);
   return syn_matrix_of(rows + at, o->g.nq, o->c, o->y_row);
@@ -15736,8 +15722,7 @@ static int *syn__paths_again(syn_context *c, const syn__graph *g) {
 }
 
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
-static void syn__describe_node(const syn_model *m, const syn_node *n, int again,
-                               syn__text_out *w) {
+static void syn__describe_node(const syn_model *m, const syn_node *n, int again, syn__text_out *w) {
   const syn__value *v = m->g.values;
   int i;
   syn__print(w, "%s", n->path);
