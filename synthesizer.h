@@ -255,8 +255,8 @@
      - A decoder packs the weights when it is made: make a new one after training on.
      - A process that only decodes should call syn_model_pack after loading: all decoders then share
        one copy of the weights, where otherwise each packs a copy of its own.
-     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders made before
-       keep reading the old ones.
+     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders that were
+       made before keep reading the old ones.
 
    GLOSSARY    term: meaning (section)
      micro-kernel: MR rows by NR panels of C in registers; panel: 16 columns of B (gemm kernels)
@@ -292,9 +292,9 @@
    name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
    that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
    source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
-   syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a file
-   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
-   error; a program adds up the gradients of several processes itself, by syn_trainer_next,
+   syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a
+   file that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error;
+   a program adds up the gradients of several processes itself, by syn_trainer_next,
    _accumulate and _update, in place of rank, ranks and reduce; syn_trainer_save has the arguments
    of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
    syn_options have a user each; syn_trace stands in tools/document.h, and takes the model, too; a
@@ -1186,13 +1186,13 @@ SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
    the nodes before the error, which is recorded and *fault says where. */
 SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault *fault);
 SYN_API void syn_model_free(syn_model *m);
-/* For a process that only decodes or runs forward passes: the matrices of products become panels, in
-   place, that all decoders and runs of the model read. So the weights are in memory once, where
-   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the model
-   has no trainer. From then on syn_param.x of these matrices is null (not of layers with kinds of
-   the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving, beginning
-   another model from this one, reading such a matrix by its name. Outputs are the same, bit for
-   bit; decoders of type i8 make their own panels from these. */
+/* For a process that only decodes or runs forward passes: the matrices of products become panels,
+   in place, that all decoders and runs of the model read. So the weights are in memory once, where
+   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the
+   model has no trainer. From then on syn_param.x of these matrices is null (not of layers with
+   kinds of the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving,
+   beginning another model from this one, reading such a matrix by its name. Outputs are the same,
+   bit for bit; decoders of type i8 make their own panels from these. */
 SYN_API syn_status syn_model_pack(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
@@ -1311,9 +1311,9 @@ SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, siz
    network in the metadata wants; the message names it. So is a weight that is not finite, unless
    syn_options.not_finite says otherwise: the message names tensor and byte. */
 SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
-/* The same from a source. Weights of floats are read to where they stay, so that they are in memory
-   once. Of the tensors of syn_model_file only the others have data, and those of an optimizer have
-   none. */
+/* The same from a source. Weights of floats are read to where they stay, so that they are in
+   memory once. Of the tensors of syn_model_file only the others have data, and those of an
+   optimizer have none. */
 SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source);
 #ifndef SYN_NO_STDIO
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
@@ -14957,7 +14957,7 @@ static void syn__weights_pack(syn_model *m, float *rows) {
 }
 
 syn_status syn_model_pack(syn_model *m) {
-  size_t i, k, most = 1;
+  size_t i, k, longest = 1;
   float *rows;
   if (!m || m->packed) return m ? SYN_OK : SYN_E_VALUE;
   if (m->trainers || m->busy)
@@ -14967,9 +14967,9 @@ syn_status syn_model_pack(syn_model *m) {
   if (syn__weights_own(m)) return SYN_E_MEMORY;
   for (i = 0; i < m->g.n_params; i++) {
     k = m->g.params[i].size / (size_t)m->g.params[i].shape[0];
-    if (m->g.panels[i] && k > most) most = k;
+    if (m->g.panels[i] && k > longest) longest = k;
   }
-  rows = (float *)syn__alloc(m->c, 16 * most, sizeof *rows);
+  rows = (float *)syn__alloc(m->c, 16 * longest, sizeof *rows);
   m->panels = rows ? (const float **)syn__alloc(m->c, m->g.n_params, sizeof *m->panels) : NULL;
   if (m->panels) {
     syn__weights_pack(m, rows);
@@ -16203,18 +16203,18 @@ static float *syn__layout_panels(syn_decoder *d, syn__layout *k, size_t i) {
 }
 /* The memory of the threads for quantized rows, as long as the longest row of a matrix. */
 static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
-  size_t most = 0, i, threads = (size_t)d->c->options.threads;
+  size_t longest = 0, i, threads = (size_t)d->c->options.threads;
   char *rows;
   for (i = 0; i < d->m->g.n_params; i++) {
     const syn_param *p = &d->m->g.params[i];
     size_t cols = p->size / (size_t)p->shape[0];
-    if (p->matrix && cols > most) most = cols;
+    if (p->matrix && cols > longest) longest = cols;
   }
-  most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  rows = (char *)syn__layout_add(k, threads, most);
+  longest = (syn__int8_rows_bytes(longest) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  rows = (char *)syn__layout_add(k, threads, longest);
   if (!k->base) return;
   d->run->tape.int8_rows = rows;
-  d->run->tape.int8_bytes = most;
+  d->run->tape.int8_bytes = longest;
   d->run->tape.int8 = d->int8;
 }
 
@@ -16608,7 +16608,7 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
   const syn_node *head = t->g->nodes[d->m->head];
   syn__logit_bounds *s = &d->bounds;
   size_t v = (size_t)d->m->config.tgt_vocab, i;
-  float norm, least;
+  float norm, low_largest;
   int n = 0;
   s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
   norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
@@ -16620,11 +16620,11 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
   memcpy(s->low, s->high, v * sizeof *s->low);
   t->k->acc_scale(s->low, -norm, s->radius, v);
   t->k->acc_scale(s->high, norm, s->radius, v);
-  least = t->k->row_max(s->low, v) - s->slack; /* of the most probable token's logit */
+  low_largest = t->k->row_max(s->low, v) - s->slack; /* of the most probable token's logit */
   t->k->block_max(d->block_max, s->high, v);
   for (i = 0; i < v; i++) {
-    if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < least) i += SYN__BLOCK - 1;
-    else if (s->high[i] >= least) {
+    if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < low_largest) i += SYN__BLOCK - 1;
+    else if (s->high[i] >= low_largest) {
       if (n == (int)v / 16) return -1;
       s->candidates[n++] = (int)i;
     }
@@ -16730,14 +16730,14 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
    each of which is a token; -inf where there are fewer blocks. high [2K]. */
 static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
                              float base) {
-  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
+  int count = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
   for (i = 0; i < blocks; i++) {
-    if (n == most && !(block_max[i] > high[n - 1])) continue;
-    if (n < most) n++;
+    if (n == count && !(block_max[i] > high[n - 1])) continue;
+    if (n < count) n++;
     for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
     high[k] = block_max[i];
   }
-  return n == most ? base + high[n - 1] : -INFINITY;
+  return n == count ? base + high[n - 1] : -INFINITY;
 }
 
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
@@ -16746,23 +16746,23 @@ static float syn__beam_floor(const syn_decoder *d, float *high, const float *blo
    order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
 static void syn__beam_top(const syn_decoder *d, int begin, int end) {
   int n = 0, at, last, k, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
-  int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
-  syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
+  int sentence = d->row[begin].sentence, count = 2 * d->config.beam;
+  syn__extension *top = d->top + (size_t)sentence * (size_t)count, e;
   for (e.row = begin; e.row < end; e.row++) {
     const float *z = syn__decode_logits(d, e.row);
     const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
     float base = d->row[e.row].score - d->log_sum[e.row];
-    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
+    float lowest = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)count, block_max, base);
     for (at = 0; at < blocks; at++) {
       float best = base + block_max[at];
-      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
+      if (best < lowest || (n == count && !(best > top[n - 1].score))) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
-        if (e.score < least || z[e.token] == -INFINITY) continue;
-        if (n == most && !(e.score > top[n - 1].score)) continue;
+        if (e.score < lowest || z[e.token] == -INFINITY) continue;
+        if (n == count && !(e.score > top[n - 1].score)) continue;
         e.ended = e.token == SYN_END;
-        if (n < most) n++; /* else the worst one leaves */
+        if (n < count) n++; /* else the worst one leaves */
         for (k = n - 1; k > 0 && e.score > top[k - 1].score; k--) top[k] = top[k - 1];
         top[k] = e;
       }
@@ -16817,7 +16817,7 @@ static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
     const syn__extension *e = &top[k];
     if (e->ended) {
       d->row[e->row].text[d->place] = e->token;
-      syn__decode_finish(d, sentence, d->row[e->row].text, e->score, 1);
+      syn__decode_finish(d, sentence, d->row[e->row].text, e->score, e->ended);
     } else if (kept < d->config.beam)
       syn__decode_extend(d, to + kept++, e);
   }
@@ -18986,15 +18986,15 @@ static void syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
 }
 /* max |x| */
 static float syn__largest(const float *x, size_t n) {
-  float most = 0.0f;
+  float largest = 0.0f;
   size_t i;
-  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-  return most;
+  for (i = 0; i < n; i++) largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+  return largest;
 }
-/* x rounded to a whole number of at most `most`, of either sign. */
-static int syn__round_to(float x, int most) {
+/* x rounded to a whole number within +-limit. */
+static int syn__round_to(float x, int limit) {
   int q = (int)(x < 0.0f ? x - 0.5f : x + 0.5f);
-  return q > most ? most : q < -most ? -most : q;
+  return q > limit ? limit : q < -limit ? -limit : q;
 }
 /* A row in 8 bits, q_i = round(x_i / scale), a tie to the even integer: 1.5 * 2^23 + y is rounded
    to an integer. Returns the scale, `largest` / 127; a row without a larger number than 1e-16 is
@@ -19010,8 +19010,8 @@ static float syn__row_i8(const float *x, size_t k, float largest, int8_t *q) {
 }
 /* The scale of i4 of x [n], four rows or fewer; as those below also for small models. */
 static float syn__i4_scale(const float *x, size_t n) {
-  float most = syn__largest(x, n);
-  return most < 1e-16f ? 0.0f : most / (7.0f * 255.0f);
+  float largest = syn__largest(x, n);
+  return largest < 1e-16f ? 0.0f : largest / (7.0f * 255.0f);
 }
 /* The sum of squared errors of x [n] in steps of `step` from -7 to 7; it ends above `limit`. */
 static float syn__i4_error(const float *x, int n, float step, float limit) {
@@ -19026,13 +19026,13 @@ static float syn__i4_error(const float *x, int n, float step, float limit) {
 /* The scale of a group x [n], from 0 to 255 times `scale`, with the smallest error. Below that of
    its largest weight it cuts this weight, and the others have smaller steps. */
 static int syn__i4_search(const float *x, int n, float scale) {
-  float largest = syn__largest(x, (size_t)n), least = INFINITY;
-  int most = scale > 0.0f ? syn__round_to(largest / (7.0f * scale), 255) : 0;
-  int best = most, at;
-  for (at = most; at > most / 2; at--) {
-    float error = syn__i4_error(x, n, scale * (float)at, least);
-    if (error < least) {
-      least = error;
+  float largest = syn__largest(x, (size_t)n), smallest = INFINITY;
+  int highest = scale > 0.0f ? syn__round_to(largest / (7.0f * scale), 255) : 0;
+  int best = highest, at;
+  for (at = highest; at > highest / 2; at--) {
+    float error = syn__i4_error(x, n, scale * (float)at, smallest);
+    if (error < smallest) {
+      smallest = error;
       best = at;
     }
   }
@@ -19060,10 +19060,10 @@ static void syn__row_i4(const float *x, size_t k, float scale, unsigned char *q,
 
 /* Row `row` of x [rows,k]. */
 static void syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
-  size_t first = row / 4 * 4, rows = s->rows - first < 4 ? s->rows - first : 4;
+  size_t four = row / 4 * 4, rows = s->rows - four < 4 ? s->rows - four : 4;
   float *scale = (float *)data[1] + row;
   if (s->type == SYN__TYPE_I4) {
-    *scale = syn__i4_scale(x + first * s->k, rows * s->k);
+    *scale = syn__i4_scale(x + four * s->k, rows * s->k);
     syn__row_i4(x + row * s->k, s->k, *scale,
                 (unsigned char *)data[0] + row * s->entry[0].shape[1],
                 (unsigned char *)data[2] + row * s->entry[2].shape[1]);
