@@ -370,8 +370,8 @@ static void check_folder(const arguments *a, const char *folder) {
 }
 
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
-   Returns its task. init: the model of its first run, or "". *form: also the form of its outputs, see
-   model_form. */
+   Returns its task. init: the model of its first run, or "". *form: also the form of its outputs,
+   see model_form. */
 static task row_check(const row_of *r, const char *init, const char *folder, int *form) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
@@ -706,8 +706,8 @@ static void test_result(const evaluation *e, const one_run *r) {
   free(p);
 }
 
-/* Measures a trained model; writes only what is not there yet. The loss of lm also counts the unknown
-   tokens of the result. */
+/* Measures a trained model; writes only what is not there yet. The loss of lm also counts the
+   unknown tokens of the result. */
 static int run_test(const comparison *k, const one_run *r) {
   word_list l = {NULL, 0};
   arguments a = test_arguments(k, r, &l);
@@ -1000,7 +1000,8 @@ static void run_paths(const comparison *k, one_run *r, size_t row) {
 
 /* Reads the results of a finished run. Its checkpoint is needed no more. */
 static void run_read(one_run *r) {
-  static const char *const keys[] = {"parameters\t", "updates\t", "seconds\t", "rate\t", "unknown\t"};
+  static const char *const keys[] = {"parameters\t", "updates\t", "seconds\t", "rate\t",
+                                     "unknown\t"};
   double *const to[] = {&r->parameters, &r->updates, &r->seconds, &r->rate, &r->unknown};
   buffer text = read_file(r->path[F_RESULT]);
   size_t i;
@@ -1507,8 +1508,9 @@ static void cells_of(const comparison *k, size_t row, const char *name, const re
   snprintf(out[11], 48, "%.2f", c.minutes);
 }
 
-static const char *const titles[COLUMNS] = {"", "seeds", "", "deviation", "difference", "95 %", "p", "unknown",
-                                            "parameters", "updates", "updates/s", "minutes"};
+static const char *const titles[COLUMNS] = {
+    "", "seeds", "", "deviation", "difference", "95 %", "p", "unknown", "parameters", "updates",
+    "updates/s", "minutes"};
 
 /* One table; of the first column the name of the row stands for the cell. */
 static void put_table(buffer *b, const comparison *k, const char *name, const result *r,

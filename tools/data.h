@@ -159,8 +159,8 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
   char share[32];
   if (s->invalid) say_invalid(s, path, bytes);
   if (s->zeros)
-    fprintf(stderr, "syn: %s: %lu bytes are 0, as in no text file; they are kept as characters\n", path,
-            (unsigned long)s->zeros);
+    fprintf(stderr, "syn: %s: %lu bytes are 0, as in no text file; they are kept as characters\n",
+            path, (unsigned long)s->zeros);
   if (s->returns)
     fprintf(stderr, "syn: %s: %lu carriage returns inside of lines are kept as characters\n", path,
             (unsigned long)s->returns);
@@ -280,8 +280,8 @@ static void say_columns(const pairs *p) {
   for (i = p->count; i-- > 0;)
     if (count_tabs(p->side[0][i]) != first) other++, line = i + 1;
   if (other)
-    fprintf(stderr, "syn: %s: %lu of %lu lines have not as many columns as the first one; the first "
-            "of them is line %lu\n", p->names[0], (unsigned long)other, (unsigned long)p->count,
+    fprintf(stderr, "syn: %s: %lu of %lu lines have not as many columns as the first one; the "
+            "first of them is line %lu\n", p->names[0], (unsigned long)other, (unsigned long)p->count,
             (unsigned long)line);
 }
 

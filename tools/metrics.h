@@ -473,7 +473,8 @@ static const metric_row metric_rows[] = {
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
-  "right, whatever white space is between their words, of accuracy in every byte; cider: CIDEr-D; " \
+  "right, whatever white space is between their words, of accuracy in every byte; " \
+  "cider: CIDEr-D; " \
   "meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
@@ -551,7 +552,7 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", \
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
-  {"nfc", 0, FLAG, "off", "", "composes letters and their marks (Unicode's NFC) before it compares"}, \
+  {"nfc", 0, FLAG, "off", "", "composes letters and their marks (NFC) before it compares"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", \

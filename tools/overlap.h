@@ -66,8 +66,8 @@ typedef struct example {
   size_t ref_count;
 } example;
 
-/* Brings a line to the form wanted and splits it. Lower case comes first, as in sacrebleu: &QUOT; becomes &quot;,
-   which 13a replaces. */
+/* Brings a line to the form wanted and splits it. Lower case comes first, as in sacrebleu: &QUOT;
+   becomes &quot;, which 13a replaces. */
 static units prepare(splitter split, syn_text line, const metric_options *o) {
   buffer low = {NULL, 0, 0};
   units u;
