@@ -281,8 +281,8 @@ static void say_columns(const pairs *p) {
     if (count_tabs(p->side[0][i]) != first) other++, line = i + 1;
   if (other)
     fprintf(stderr, "syn: %s: %lu of %lu lines have not as many columns as the first one; the "
-            "first of them is line %lu\n", p->names[0], (unsigned long)other, (unsigned long)p->count,
-            (unsigned long)line);
+            "first of them is line %lu\n", p->names[0], (unsigned long)other,
+            (unsigned long)p->count, (unsigned long)line);
 }
 
 /* Refuses empty texts and labels of classify and tag; counts those of seq2seq. A line of white
