@@ -283,24 +283,26 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
-   0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also a program
-   of 0.1; syn_context begins with status and message; a syn_source gives models, tensors and
-   checkpoints, a sink takes checkpoints, too; a file may be a pipe under a name such as /dev/stdout;
-   decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
-   Unicode's; a bpe:SIZE that cannot hold the characters of its texts spells them in bytes, or is
-   refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
-   name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
-   that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
-   source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
-   syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a file
-   that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
-   error; a program adds up the gradients of several processes itself, by syn_trainer_next,
-   _accumulate and _update, in place of rank, ranks and reduce; syn_trainer_save has the arguments
-   of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
-   syn_options have a user each; syn_trace stands in tools/document.h, and takes the model, too; a
-   checkpoint of other tokenizers is refused; syn_learn names a wrong row as syn_data_add_text;
-   syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of syn_learn;
-   the kernels may be an object file of their own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS). */
+   0.2.0. Interface: a program and a library of different versions are told so (SYN_E_VERSION), also
+   a program of 0.1; syn_context begins with status and message; SYN_NO_TRAIN, which replaces
+   SYN_INFERENCE, leaves training out at compile time; the kernels may be an object file of their
+   own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS); syn_trainer_save has the arguments of
+   syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
+   syn_options have a user each; syn_init_report has a fourth argument; a program adds up the
+   gradients of several processes itself, by syn_trainer_next, _accumulate and _update, in place of
+   rank, ranks and reduce; syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of
+   syn_learn; syn_trace stands in tools/document.h, and takes the model, too.
+   Files: a syn_source gives models, tensors and checkpoints, a sink takes checkpoints, too; a file
+   is saved through a new file of a random name, and may be a pipe such as /dev/stdout;
+   syn_model_pack, after syn_model_load, is how decoders share packed weights; tensors of weights of
+   a file that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
+   error; a checkpoint of other tokenizers is refused.
+   Behaviour: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at
+   runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold the
+   characters of its texts spells them in bytes, or is refused; a callback that calls back into its
+   object gets an error; syn_learn names a wrong row as syn_data_add_text; a dropout(rate) behind a
+   layer that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to
+   the source keeps. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -1027,7 +1029,7 @@ SYN_API int syn_version(void);
   X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_fault) \
   X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
   X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_source) \
-  X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options)
+  X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options) X(syn_gradient)
 /* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
 #define SYN__PLUS_SIZE(type) + sizeof(type)
 #define SYN_ABI ((uint32_t)(SYN_VERSION_NUMBER * UINT32_C(65536) SYN_STRUCTS(SYN__PLUS_SIZE)))
