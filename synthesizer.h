@@ -236,10 +236,10 @@
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
    AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, and of
    processes (examples/mpi), on every machine and compiler. NEON of 32-bit ARM flushes denormals,
-   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
-   Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
-   others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
-   -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
+   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
+   syn_context_exact tells. Options as -ffast-math change the bits: where a macro tells, the header
+   does not compile. Of the others (-ffp-contract=fast of clang, whose code generator ignores the
+   pragma; -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
    direction, a self-test in syn_context_exact tells.
 
    EASY TO GET WRONG
@@ -255,8 +255,8 @@
      - A decoder packs the weights when it is made: make a new one after training on.
      - A process that only decodes should call syn_model_pack after loading: all decoders then share
        one copy of the weights, where otherwise each packs a copy of its own.
-     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders made before
-       keep reading the old ones.
+     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders made
+       before keep reading the old ones.
 
    GLOSSARY    term: meaning (section)
      micro-kernel: MR rows by NR panels of C in registers; panel: 16 columns of B (gemm kernels)
@@ -325,9 +325,10 @@
 #define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
 #endif
 
-/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has the
-   kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the kernels.
-   Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with it.
+/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has
+   the kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the
+   kernels. Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with
+   it.
    SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
@@ -1188,13 +1189,13 @@ SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
    the nodes before the error, which is recorded and *fault says where. */
 SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault *fault);
 SYN_API void syn_model_free(syn_model *m);
-/* For a process that only decodes or runs forward passes: the matrices of products become panels, in
-   place, that all decoders and runs of the model read. So the weights are in memory once, where
-   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the model
-   has no trainer. From then on syn_param.x of these matrices is null (not of layers with kinds of
-   the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving, beginning
-   another model from this one, reading such a matrix by its name. Outputs are the same, bit for
-   bit; decoders of type i8 make their own panels from these. */
+/* For a process that only decodes or runs forward passes: the matrices of products become panels,
+   in place, that all decoders and runs of the model read. So the weights are in memory once, where
+   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the
+   model has no trainer. From then on syn_param.x of these matrices is null (not of layers with
+   kinds of the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving,
+   beginning another model from this one, reading such a matrix by its name. Outputs are the same,
+   bit for bit; decoders of type i8 make their own panels from these. */
 SYN_API syn_status syn_model_pack(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
@@ -1500,8 +1501,8 @@ SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, in
    over. state->epoch and ->batch move on. */
 SYN_API syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch);
 /* Adds the gradient of a batch to *g; a g that is zeroed begins a sum. `number`, 0 to accumulate -
-   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient: each
-   call takes the g of the call before, or a zeroed one. */
+   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient:
+   each call takes the g of the call before, or a zeroed one. */
 SYN_API syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int number,
                                           syn_gradient *g);
 /* The update from the gradient, as of syn_trainer_step. The sum over all processes: g->x, g->loss
@@ -3683,9 +3684,9 @@ typedef struct syn__int8_kernels {
   void (*gemm)(const syn__int8_product *p, int p0, int p1);
 } syn__int8_kernels;
 
-/* The kernels: X(result, name, parameters). Lengths are any, 0 included; pointers need the alignment
-   of a float only; nothing past the n-th element is read or written. An output may be an input
-   where element i depends on elements i only; else arrays do not overlap. */
+/* The kernels: X(result, name, parameters). Lengths are any, 0 included; pointers need the
+   alignment of a float only; nothing past the n-th element is read or written. An output may be an
+   input where element i depends on elements i only; else arrays do not overlap. */
 #define SYN__KERNELS(X) \
   /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */ \
   X(void, pack_b, (const syn_matrix *b, float *panels)) \
@@ -5010,8 +5011,8 @@ SYN__OP syn__v16 syn__vtanh(syn__v16 a) {
    k, a column of A times a row of B (a rank-1 update). B is read in micro-panels of 16 columns, so
    NR is a number of panels. Loop 2 walks the rows of A in tiles of MR, loop 1 the panels of B; so
    MR rows of A stay in the first-level cache while the panels of B pass by from the second. (BLIS
-   swaps these two loops, as the scalar code and gemm_streamed do.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
-   of their own and no further rounding. */
+   swaps these two loops, as the scalar code and gemm_streamed do.) Sums start at 0, at the bias or
+   at C: bias and accumulation need no pass of their own and no further rounding. */
 
 /* -- packing -- */
 
@@ -21708,8 +21709,8 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
 
    It is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same bits whichever process
    computes which batch. So from the second batch on the sum changes places with `before`, g_i is
-   computed from zero, and the sum is added to it. Without `before`, which a caller's step of several batches
-   may lack, batch i adds to the gradient of those before it. */
+   computed from zero, and the sum is added to it. Without `before`, which a caller's step of
+   several batches may lack, batch i adds to the gradient of those before it. */
 
 /* Adds the gradient of the bound batch, of its summed loss times `scale`, its summed loss and its
    labels. */
@@ -21998,8 +21999,8 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, int64
       t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
-/* With a training run, which makes logits block by block. Its gradients are not used. tokens 0: each
-   row by itself, with memory for the longest. */
+/* With a training run, which makes logits block by block. Its gradients are not used. tokens 0:
+   each row by itself, with memory for the longest. */
 static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d, int tokens,
                                 double *loss, int64_t *labels) {
   const int rows = tokens == 0;
@@ -23339,8 +23340,8 @@ static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
 }
 
 /* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
-   recorded: the temporary file is removed, and the target is as it was; also for -1, no failure. Any
-   call may find the disk full; an error without a number becomes "unknown reason". */
+   recorded: the temporary file is removed, and the target is as it was; also for -1, no failure.
+   Any call may find the disk full; an error without a number becomes "unknown reason". */
 static syn_status syn__writer_close(syn__writer *o, int ok) {
   const char *what = "write";
   int direct = o->name == o->target, failed = ok != -1, error;
