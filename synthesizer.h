@@ -236,10 +236,10 @@
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
    AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, and of
    processes (examples/mpi), on every machine and compiler. NEON of 32-bit ARM flushes denormals,
-   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
-   Options as -ffast-math change the bits: where a macro tells, the header does not compile. Of the
-   others (-ffp-contract=fast of clang, whose code generator ignores the pragma;
-   -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
+   x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
+   syn_context_exact tells. Options as -ffast-math change the bits: where a macro tells, the header
+   does not compile. Of the others (-ffp-contract=fast of clang, whose code generator ignores the
+   pragma; -fsingle-precision-constant) and of a thread that flushes denormals or rounds in another
    direction, a self-test in syn_context_exact tells.
 
    EASY TO GET WRONG
@@ -255,8 +255,8 @@
      - A decoder packs the weights when it is made: make a new one after training on.
      - A process that only decodes should call syn_model_pack after loading: all decoders then share
        one copy of the weights, where otherwise each packs a copy of its own.
-     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders that were
-       made before keep reading the old ones.
+     - syn_trainer_new copies the weights of a model of syn_model_view; runs and decoders made
+       before keep reading the old ones.
 
    GLOSSARY    term: meaning (section)
      micro-kernel: MR rows by NR panels of C in registers; panel: 16 columns of B (gemm kernels)
@@ -283,24 +283,26 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
-   0.2.0: a program and a library of different versions are told so (SYN_E_VERSION), also a program
-   of 0.1; syn_context begins with status and message; a syn_source gives models, tensors and
-   checkpoints, a sink takes checkpoints, too; a file may be a pipe under a name such as /dev/stdout;
-   decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at runs of Unicode's white space; lower case is
-   Unicode's; a bpe:SIZE that cannot hold the characters of its texts spells them in bytes, or is
-   refused; syn_init_report has a fourth argument; a file is saved through a new file of a random
-   name; a callback that calls back into its object gets an error; a dropout(rate) behind a layer
-   that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to the
-   source keeps; SYN_NO_TRAIN, which replaces SYN_INFERENCE, leaves training out at compile time;
-   syn_model_pack, after syn_model_load, replaces syn_model_load_packed; tensors of weights of a
-   file that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller error;
-   a program adds up the gradients of several processes itself, by syn_trainer_next,
-   _accumulate and _update, in place of rank, ranks and reduce; syn_trainer_save has the arguments
-   of syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
-   syn_options have a user each; syn_trace stands in tools/document.h, and takes the model, too; a
-   checkpoint of other tokenizers is refused; syn_learn names a wrong row as syn_data_add_text;
-   syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of syn_learn;
-   the kernels may be an object file of their own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS). */
+   0.2.0. Interface: a program and a library of different versions are told so (SYN_E_VERSION), also
+   a program of 0.1; syn_context begins with status and message; SYN_NO_TRAIN, which replaces
+   SYN_INFERENCE, leaves training out at compile time; the kernels may be an object file of their
+   own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS); syn_trainer_save has the arguments of
+   syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
+   syn_options have a user each; syn_init_report has a fourth argument; a program adds up the
+   gradients of several processes itself, by syn_trainer_next, _accumulate and _update, in place of
+   rank, ranks and reduce; syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of
+   syn_learn; syn_trace stands in tools/document.h, and takes the model, too.
+   Files: a syn_source gives models, tensors and checkpoints, a sink takes checkpoints, too; a file
+   is saved through a new file of a random name, and may be a pipe such as /dev/stdout;
+   syn_model_pack, after syn_model_load, is how decoders share packed weights; tensors of weights of
+   a file that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
+   error; a checkpoint of other tokenizers is refused.
+   Behaviour: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at
+   runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold the
+   characters of its texts spells them in bytes, or is refused; a callback that calls back into its
+   object gets an error; syn_learn names a wrong row as syn_data_add_text; a dropout(rate) behind a
+   layer that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to
+   the source keeps. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -323,9 +325,10 @@
 #define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
 #endif
 
-/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has the
-   kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the kernels.
-   Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with it.
+/* SYN_IMPLEMENT_KERNELS, defined by the user instead of SYNTHESIZER_IMPLEMENTATION: the unit has
+   the kernels and nothing else. SYN_NO_KERNELS, beside SYNTHESIZER_IMPLEMENTATION: all but the
+   kernels. Both units must agree on SYN_NO_SIMD; kernels with SYN_NO_TRAIN serve only programs with
+   it.
    SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
@@ -1027,7 +1030,7 @@ SYN_API int syn_version(void);
   X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_fault) \
   X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
   X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_source) \
-  X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options)
+  X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options) X(syn_gradient)
 /* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
 #define SYN__PLUS_SIZE(type) + sizeof(type)
 #define SYN_ABI ((uint32_t)(SYN_VERSION_NUMBER * UINT32_C(65536) SYN_STRUCTS(SYN__PLUS_SIZE)))
@@ -1498,8 +1501,8 @@ SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, in
    over. state->epoch and ->batch move on. */
 SYN_API syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch);
 /* Adds the gradient of a batch to *g; a g that is zeroed begins a sum. `number`, 0 to accumulate -
-   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient: each
-   call takes the g of the call before, or a zeroed one. */
+   1: which batch of the step it is; the dropout masks depend on it. A trainer has one gradient:
+   each call takes the g of the call before, or a zeroed one. */
 SYN_API syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int number,
                                           syn_gradient *g);
 /* The update from the gradient, as of syn_trainer_step. The sum over all processes: g->x, g->loss
@@ -3681,9 +3684,9 @@ typedef struct syn__int8_kernels {
   void (*gemm)(const syn__int8_product *p, int p0, int p1);
 } syn__int8_kernels;
 
-/* The kernels: X(result, name, parameters). Lengths are any, 0 included; pointers need the alignment
-   of a float only; nothing past the n-th element is read or written. An output may be an input
-   where element i depends on elements i only; else arrays do not overlap. */
+/* The kernels: X(result, name, parameters). Lengths are any, 0 included; pointers need the
+   alignment of a float only; nothing past the n-th element is read or written. An output may be an
+   input where element i depends on elements i only; else arrays do not overlap. */
 #define SYN__KERNELS(X) \
   /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */ \
   X(void, pack_b, (const syn_matrix *b, float *panels)) \
@@ -5008,8 +5011,8 @@ SYN__OP syn__v16 syn__vtanh(syn__v16 a) {
    k, a column of A times a row of B (a rank-1 update). B is read in micro-panels of 16 columns, so
    NR is a number of panels. Loop 2 walks the rows of A in tiles of MR, loop 1 the panels of B; so
    MR rows of A stay in the first-level cache while the panels of B pass by from the second. (BLIS
-   swaps these two loops, as the scalar code and gemm_streamed do.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
-   of their own and no further rounding. */
+   swaps these two loops, as the scalar code and gemm_streamed do.) Sums start at 0, at the bias or
+   at C: bias and accumulation need no pass of their own and no further rounding. */
 
 /* -- packing -- */
 
@@ -21706,8 +21709,8 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
 
    It is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same bits whichever process
    computes which batch. So from the second batch on the sum changes places with `before`, g_i is
-   computed from zero, and the sum is added to it. Without `before`, which a caller's step of several batches
-   may lack, batch i adds to the gradient of those before it. */
+   computed from zero, and the sum is added to it. Without `before`, which a caller's step of
+   several batches may lack, batch i adds to the gradient of those before it. */
 
 /* Adds the gradient of the bound batch, of its summed loss times `scale`, its summed loss and its
    labels. */
@@ -21996,8 +21999,8 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, int64
       t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
 
-/* With a training run, which makes logits block by block. Its gradients are not used. tokens 0: each
-   row by itself, with memory for the longest. */
+/* With a training run, which makes logits block by block. Its gradients are not used. tokens 0:
+   each row by itself, with memory for the longest. */
 static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d, int tokens,
                                 double *loss, int64_t *labels) {
   const int rows = tokens == 0;
@@ -23337,8 +23340,8 @@ static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
 }
 
 /* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
-   recorded: the temporary file is removed, and the target is as it was; also for -1, no failure. Any
-   call may find the disk full; an error without a number becomes "unknown reason". */
+   recorded: the temporary file is removed, and the target is as it was; also for -1, no failure.
+   Any call may find the disk full; an error without a number becomes "unknown reason". */
 static syn_status syn__writer_close(syn__writer *o, int ok) {
   const char *what = "write";
   int direct = o->name == o->target, failed = ok != -1, error;
