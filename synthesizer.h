@@ -24424,12 +24424,12 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
    >>model plan   the bytes that a model will need, before anything is allocated
    ============================================================================================== */
 
+#ifdef SYN_NO_TRAIN
+#define syn__plan_training(c, m, train, plan) SYN__UNUSED(train)
+#else
 /* What training takes, and the runs whose limits are those of a training step. */
 static void syn__plan_training(syn_context *c, syn_model *m, const syn_train_config *train,
                                syn_plan *plan) {
-#ifdef SYN_NO_TRAIN
-  SYN__UNUSED(c), SYN__UNUSED(m), SYN__UNUSED(train), SYN__UNUSED(plan);
-#else
   syn_trainer t;
   syn_limits limits;
   memset(&t, 0, sizeof t);
@@ -24440,8 +24440,8 @@ static void syn__plan_training(syn_context *c, syn_model *m, const syn_train_con
   plan->training = syn__trainer_bytes(&t);
   plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
   plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
-#endif
 }
+#endif
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Trainer and decoder resolve their configurations themselves; neither has memory here. */
