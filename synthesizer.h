@@ -1809,8 +1809,8 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
     !defined(SYN__IMPLEMENTED)
 #ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
 
-/* An object file holds all of the library, or only the kernels (>>kernel operands to the tables in
-   >>dispatch), or only the rest. */
+/* An object file holds all of the library, or only the kernels (from >>kernel operands to the
+   tables in >>dispatch), or only the rest. */
 #if defined(SYN_IMPLEMENT_KERNELS) || \
     (defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN_NO_KERNELS))
 #define SYN__KERNELS_HERE 1
@@ -22200,21 +22200,6 @@ int syn_trainer_average(syn_trainer *t) {
   return from ? count : 0;
 }
 
-/* What training takes, for syn_plan_of: also the runs whose limits are those of a training step. */
-static void syn__plan_training(syn_context *c, syn_model *m, const syn_train_config *train,
-                               syn_plan *plan) {
-  syn_trainer t;
-  syn_limits limits;
-  memset(&t, 0, sizeof t);
-  t.c = c;
-  t.m = m;
-  if (syn__train_resolve(&t, train)) return;
-  limits = syn__train_limits(t.config.batch_tokens, t.config.length);
-  plan->training = syn__trainer_bytes(&t);
-  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
-  plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
-}
-
 /* ==============================================================================================
    >>tokenizer learning   a tokenizer from lines of text; its bytes
    ============================================================================================== */
@@ -24442,6 +24427,25 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
    >>model plan   the bytes that a model will need, before anything is allocated
    ============================================================================================== */
 
+#ifdef SYN_NO_TRAIN
+#define syn__plan_training(c, m, train, plan) SYN__UNUSED(train)
+#else
+/* What training takes, and the runs whose limits are those of a training step. */
+static void syn__plan_training(syn_context *c, syn_model *m, const syn_train_config *train,
+                               syn_plan *plan) {
+  syn_trainer t;
+  syn_limits limits;
+  memset(&t, 0, sizeof t);
+  t.c = c;
+  t.m = m;
+  if (syn__train_resolve(&t, train)) return;
+  limits = syn__train_limits(t.config.batch_tokens, t.config.length);
+  plan->training = syn__trainer_bytes(&t);
+  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
+  plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
+}
+#endif
+
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Trainer and decoder resolve their configurations themselves; neither has memory here. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
@@ -24451,11 +24455,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   if (!plan) plan = &none;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-#ifdef SYN_NO_TRAIN
-  SYN__UNUSED(train);
-#else
   syn__plan_training(c, m, train, plan);
-#endif
   if (!c->status) {
     plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->packed_floats, sizeof(float)));
     plan->decoding = syn__decoder_bytes(c, m, decode);
