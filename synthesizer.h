@@ -19405,14 +19405,16 @@ static syn_status syn__weight_stream(syn__stream_in *s, const syn_entry *e, cons
   return e->dtype == SYN_F32 ? SYN_OK : syn_entry_floats(s->c, &part, w->x, w->size);
 }
 
-/* The next tensor becomes the data of e, at `to`, which moves behind it. */
-static syn_status syn__tensor_stream(syn__stream_in *s, syn_entry *e, unsigned char **to) {
+/* The next tensor, of weight w or of none (null), becomes the data of e, at `to`, which moves
+   behind it. */
+static syn_status syn__tensor_stream(syn__stream_in *s, syn_entry *e, const syn_param *w,
+                                     unsigned char **to) {
   size_t at = s->at;
   if (syn__stream_read(s, *to, e->bytes)) return SYN_E_FILE;
   if (syn__big_endian()) syn__swap(*to, e->bytes, syn__dtype_at(e->dtype)->unit);
   e->data = *to;
   *to += syn__round16(e->bytes);
-  return e->dtype == SYN_F32 ? syn__numbers_finite(s->c, e, at, SYN__WEIGHTS) : SYN_OK;
+  return w && e->dtype == SYN_F32 ? syn__numbers_finite(s->c, e, at, SYN__WEIGHTS) : SYN_OK;
 }
 
 /* The next tensor is not needed. */
@@ -19450,7 +19452,7 @@ static syn_status syn__tensors_read(syn__stream_in *s, syn_model *m, const int *
   for (i = 0; i < count && !status; i++) {
     syn_entry *e = &entries[order[i]];
     const syn_param *w = owner[order[i]] ? &m->g.params[owner[order[i]] - 1] : NULL;
-    status = syn__tensor_kept(e, w) ? syn__tensor_stream(s, e, &to)
+    status = syn__tensor_kept(e, w) ? syn__tensor_stream(s, e, w, &to)
              : w                    ? syn__weight_stream(s, e, w)
                                     : syn__tensor_skip(s, e->bytes);
   }

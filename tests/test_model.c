@@ -1362,6 +1362,32 @@ static void test_packed_files(void) {
   free(b.at);
 }
 
+/* A tensor of nobody's weights may hold any numbers, and its data stay. */
+static void test_other_tensors(void) {
+  static const float other[] = {NAN, 1.0f};
+  syn_entry entries[200];
+  syn_context c;
+  syn_file *f;
+  syn_model *m;
+  const syn_entry *e;
+  size_t i, n;
+  syn_context_init(&c, NULL);
+  f = syn_file_load(&c, "good.safetensors");
+  n = syn_file_count(f);
+  CHECK(n > 0 && n < 200, "%s", c.message);
+  for (i = 0; i < n && i < 199; i++) entries[i] = *syn_file_entry(f, i);
+  memset(&entries[n], 0, sizeof *entries);
+  entries[n].name = "test.other", entries[n].dtype = SYN_F32, entries[n].rank = 1, entries[n].shape[0] = 2;
+  entries[n].data = other, entries[n].bytes = sizeof other;
+  CHECK(!syn_file_write(&c, "cut.safetensors", syn_file_pair(f, 0), syn_file_pair_count(f), entries, n + 1), "%s",
+        c.message);
+  m = syn_model_load(&c, "cut.safetensors");
+  e = syn_file_find(syn_model_file(m), "test.other");
+  CHECK(m && e && e->data && !memcmp(e->data, other, sizeof other), "%s", c.message);
+  syn_model_free(m);
+  syn_file_free(f);
+}
+
 static void test_damage(void) {
   bytes b = small_file();
   size_t i, header = 0;
@@ -1826,6 +1852,7 @@ int main(void) {
   test_packed();
   test_packed_plan();
   test_packed_files();
+  test_other_tensors();
   test_two_threads(good_model);
   shared_packed();
   test_attention();
