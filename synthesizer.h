@@ -5222,7 +5222,7 @@ SYN__NOINLINE void SYN__N(micro_1x1)(const syn__product *p, int m, int j) {
    that fill no tile. Without a fused multiply-add of the processor no tile is worth its while. */
 static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
   const int end = syn__min(p->c.cols, 16 * p1), whole = m1 - (m1 - m0) % SYN__MR;
-  const int tiled = SYN__HAS_FMA ? end : 0; /* columns that go in tiles */
+  const int tiled = SYN__HAS_FMA ? end - end % 4 : 16 * p0; /* the end of the tiles */
   const int along = p->a.col == 1 && p->b.row == 1;
   int m, j;
   for (j = 16 * p0; j + 4 <= tiled; j += 4)
@@ -5233,7 +5233,7 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
     for (j = 16 * p0; along && j + 8 <= tiled; j += 8) SYN__N(micro_1x8)(p, m, j);
     for (; j + 4 <= tiled; j += 4) SYN__N(micro_1x4)(p, m, j);
   }
-  for (j = syn__max(16 * p0, tiled - tiled % 4); j < end; j++)
+  for (j = tiled; j < end; j++)
     for (m = m0; m < m1; m++) SYN__N(micro_1x1)(p, m, j);
 }
 
