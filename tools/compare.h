@@ -639,7 +639,8 @@ static buffer loss_lines(evaluation *e, syn_data *d, const size_t *row, const do
     size_t at = row ? row[i] : i;
     int there = at < rows;
     put_format(&out, "%.17g\t%lld\t%.17g\n", there ? loss[at] : 0.0,
-               there ? (long long)labels[at] : 0LL, row ? characters[i] : *characters * (double)labels[at] / all);
+               there ? (long long)labels[at] : 0LL,
+               row ? characters[i] : *characters * (double)labels[at] / all);
   }
   free(loss);
   free(labels);
