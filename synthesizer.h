@@ -22882,7 +22882,7 @@ syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_
     return SYN_E_VALUE;
   if (c->status || syn__learn_open(&l, c, config, src, tgt, count)) return c->status;
   if (!count) syn__choose_rule(l.task, &l.choice);
-  else if (syn__choose(&l)) return c->status;
+  else if (!l.given && syn__choose(&l)) return c->status;
   *config->choice = l.choice;
   return SYN_OK;
 }

@@ -226,6 +226,11 @@ static syn_model *learn(syn_context *c, const syn_learn_config *how, size_t coun
   return syn_learn(c, how, texts[0], texts[1], count);
 }
 
+static int stop_here(void *user, const syn_trainer *t, float loss, int validated) {
+  (void)user, (void)t, (void)loss, (void)validated;
+  return 1;
+}
+
 static void test_given(void) {
   syn_context c;
   syn_choice k;
@@ -256,6 +261,48 @@ static void test_given(void) {
   w.stop_at = 1;
   m = learn(&c, &how, ROWS);
   CHECK(m && w.reports == 1, "without a choice: %s", c.message);
+  syn_model_free(m);
+}
+
+/* Step by step: the choice of syn_learn, the same number of updates, the same end of the minutes. */
+static void test_steps_alone(void) {
+  syn_context c;
+  syn_choice k, alone;
+  watch w;
+  syn_learn_config how = config_of("tag", &w, &k);
+  syn_train_config train;
+  syn_trainer *t;
+  syn_model *m;
+  syn_data *d;
+  long i, steps;
+  syn_context_init(&c, NULL);
+  w.stop_at = 1;
+  m = learn(&c, &how, ROWS);
+  how = config_of("tag", &w, &alone);
+  how.begin = 1.0, w.now = 1.0;
+  CHECK(!syn_choose(&c, &how, texts[0], texts[1], ROWS) && alone.d_model == k.d_model && !strcmp(alone.encoder, k.encoder) &&
+            alone.batch_tokens == k.batch_tokens && alone.dropout == k.dropout && alone.hold_back == k.hold_back &&
+            !alone.steps && !alone.rows, "%s: %s", c.message, alone.encoder);
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = alone.batch_tokens;
+  d = syn_data_new(&c);
+  for (i = 0; i < ROWS; i++) syn_data_add_text(d, m, texts[0][i], texts[1][i]);
+  CHECK(!syn_choose_steps(&c, &how, m, &train, d, NULL) && alone.steps > 1 && alone.steps < 60 && alone.every > 0, "%s: %ld steps",
+        c.message, (long)alone.steps);
+  train.steps = alone.steps, train.schedule = "linear";
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(!syn_trainer_deadline(NULL, &how) && !syn_trainer_deadline(t, NULL) && !syn_trainer_deadline(t, &how), "the begin");
+  w.step = 4.0; /* the machine has become busier */
+  for (steps = 0; !syn_trainer_deadline(t, &how) && steps < 100; steps++)
+    CHECK(!syn_trainer_run(t, d, NULL, stop_here, NULL), "%s", c.message);
+  CHECK(steps < alone.steps && w.now >= 61.0 && syn_trainer_state(t)->shortened, "%ld of %ld updates at %g", steps,
+        (long)alone.steps, w.now);
+  how.choice = NULL;
+  CHECK(syn_choose(&c, &how, texts[0], texts[1], ROWS) == SYN_E_VALUE && strstr(c.message, "no choice"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_choose_steps(&c, &how, m, &train, d, NULL) == SYN_E_VALUE && strstr(c.message, "no choice"), "%s", c.message);
+  syn_trainer_free(t);
+  syn_data_free(d);
   syn_model_free(m);
 }
 
@@ -882,6 +929,7 @@ int main(void) {
   test_held_short();
   test_held_pieces();
   test_given();
+  test_steps_alone();
   test_classify();
   test_rows();
   test_counts();
