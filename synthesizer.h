@@ -1028,8 +1028,7 @@ SYN_API int syn_version(void);
   X(syn_text) X(syn_small_config) X(syn_options) X(syn_context) X(syn_tensor) X(syn_stream) \
   X(syn_extent) X(syn_cost) X(syn_initial) X(syn_part) X(syn_node) X(syn_kind) X(syn_var) \
   X(syn_config) X(syn_param) X(syn_batch) X(syn_limits) X(syn_value) X(syn_fault) \
-  X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_gradient) X(syn_corruption) \
-  X(syn_choice) \
+  X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_corruption) X(syn_choice) \
   X(syn_learn_config) X(syn_decode_config) X(syn_entry) X(syn_pair) X(syn_sink) X(syn_source) \
   X(syn_random) X(syn_conv) X(syn_matrix) X(syn_small_options) X(syn_gradient)
 /* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
