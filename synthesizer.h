@@ -22211,22 +22211,27 @@ int syn_trainer_average(syn_trainer *t) {
    the first number above the limit, so it cannot overflow. */
 static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
                                                       uint32_t *size) {
+  const syn__tokenizer_kind *nearest = syn__tokenizer_kinds[0];
   char names[200] = "", shown[SYN__SHORT];
   size_t i, n, used = 0;
+  if (!spec) spec = "";
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
     const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
+    n = strcspn(spec, ":");
+    if (syn__nearer(spec, n, nearest->name, kind->name) == kind->name) nearest = kind;
     n = strlen(kind->name);
     *size = 0;
     if (used < sizeof names)
       used += (size_t)syn__snprintf(names + used, sizeof names - used, "%s%s, ", kind->name,
                                kind->sized ? ":SIZE" : "");
-    if (!spec || strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
+    if (strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
     while (kind->sized && spec[++n] >= '0' && spec[n] <= '9' && *size <= SYN__MAX_VOCAB)
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
     if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
-  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d",
-            syn__shorten(shown, spec ? spec : ""), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d; did you "
+            "mean '%s%s'?", syn__shorten(shown, spec), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB,
+            nearest->name, nearest->sized ? ":SIZE" : "");
   return NULL;
 }
 

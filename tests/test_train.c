@@ -2605,6 +2605,57 @@ static void test_gradient_errors(void) {
 
 /* -- errors -- */
 
+/* Every word of every configuration, misspelled: the first call that takes it refuses it and names the
+   nearest right word. */
+static void refused_word(syn_context *c, const char *field, int refused, const char *nearest) {
+  CHECK(refused && c->status && strstr(c->message, nearest), "%s: %s, wanted %s", field, c->message, nearest);
+  syn_context_clear(c);
+}
+static void test_words(void) {
+  static const syn_text line = {"a b", 3};
+  const syn_config k = config_of(0);
+  const syn_train_config train = {0};
+  const syn_decode_config decode = {0};
+  const syn_learn_config learn = {0};
+  syn_options options = {0};
+  syn_config net;
+  syn_train_config how;
+  syn_decode_config out;
+  syn_learn_config lesson;
+  syn_plan plan;
+  syn_context c;
+  syn_model *m;
+  options.isa = "scaler";
+  refused_word(&c, "isa", syn_context_init(&c, &options), "'scalar'");
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+#define NET(field, value, nearest) \
+  net = k, net.field = value, refused_word(&c, #field, !syn_model_new(&c, &net), nearest), \
+  refused_word(&c, #field, syn_plan_of(&c, &net, NULL, NULL, &plan), nearest)
+  NET(task, "clasify", "'classify'");
+  NET(tie, "al", "'all'");
+  NET(encoder, "poss", "'pos'");
+  NET(encoder, "ff(act=rellu)", "'relu'");
+  NET(encoder, "rnn(cell=lsmt)", "'lstm'");
+  NET(decoder, "nomr", "'norm'");
+#define HOW(field, value, nearest) \
+  how = train, how.field = value, refused_word(&c, #field, !syn_trainer_new(&c, m, &how), nearest)
+  HOW(optimizer, "adan", "'adam'");
+  HOW(optimizer, "moun", "'muon'");
+  HOW(schedule, "cosin", "'cosine'");
+  HOW(schedule, "constnat", "'constant'");
+  HOW(freeze, "src.embd", "src.embed");
+  out = decode, out.type = "i9";
+  refused_word(&c, "type", !syn_decoder_new(&c, m, &out), "'i8'");
+  refused_word(&c, "type", syn_plan_of(&c, &k, NULL, &out, &plan), "'i8'");
+  lesson = learn, lesson.task = "tga", lesson.minutes = 1.0;
+  refused_word(&c, "task", !syn_learn(&c, &lesson, &line, &line, 1), "'tag'");
+  refused_word(&c, "spec", !syn_tokenizer_learn(&c, "spase", 0, &line, 1), "'space'");
+  refused_word(&c, "spec", !syn_tokenizer_learn(&c, "bpr:100", 0, &line, 1), "'bpe:SIZE'");
+  refused_word(&c, "type", syn_model_save_as(&c, m, "bf61", "word.safetensors"), "'bf16'");
+  syn_model_free(m);
+}
+
 static void bad_config(const char *what, syn_train_config train, const char *word) {
   syn_config k = config_of(1);
   syn_context c;
@@ -2922,6 +2973,7 @@ int main(void) {
   test_ranks();
   test_accumulate_plan();
   test_gradient_errors();
+  test_words();
   test_names();
   test_init();
   test_init_texts();
