@@ -3737,9 +3737,10 @@ typedef struct syn__int8_kernels {
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */ \
   X(SYN__INT8, void, gemv_int8, \
     (float *z, const float *x, const signed char *q, size_t n, size_t panels)) \
-  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the \
-     share of the input; out, the gates. part: the share of the state before, as long. past null: \
-     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */ \
+  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, \
+     the share of the input; out, the gates. part: the share of the state before, as long. past \
+     null: 0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of \
+     gate n */ \
   X(SYN__FOR(RNN), void, lstm, \
     (float *h, float *c, float *gates, const float *part, const float *past, size_t n)) \
   X(SYN__FOR(RNN), void, gru, \
@@ -3762,7 +3763,7 @@ typedef struct syn__int8_kernels {
   /* da += dy sigma(b), db += dy a sigma'(b) */ \
   X(void, glu_back, \
     (float *da, float *db, const float *a, const float *b, const float *dy, size_t n)) \
-  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: gradient \
+  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: that \
      of part; dh becomes the gradient of past, but for what goes through part */ \
   X(void, lstm_back, \
     (float *gates, float *dc, const float *dh, const float *c, const float *past, size_t n)) \
@@ -3780,11 +3781,11 @@ typedef struct syn__int8_kernels {
     (float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1)) \
   /* x := keep(index + i) ? x scale : 0, in place */ \
   X(void, dropout, (const syn__dropout *d, uint32_t index, float *x, size_t n)) \
-  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only \
-     y is left */ \
+  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then \
+     only y is left */ \
   X(void, softmax_drop, (const syn__dropout *d, uint32_t index, float *p, float *y, size_t n)) \
-  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: of \
-     the dropout, 1 where there was none */ \
+  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: \
+     of the dropout, 1 where there was none */ \
   X(void, softmax_drop_back, (float scale, float *p, float *dy, size_t n)) \
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1) \
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */ \
@@ -21606,7 +21607,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (k->every < 0 || k->patience < 0 || k->stop_after < 0 || k->halve < 0 || k->halve > 1)
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: every %lld, patience %d, stop_after %d, halve %d: wanted 0 or "
-                     "more, halve 0 or 1", (long long)k->every, k->patience, k->stop_after, k->halve);
+                     "more, halve 0 or 1", (long long)k->every, k->patience, k->stop_after,
+                     k->halve);
   if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
         k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
@@ -21869,8 +21871,8 @@ syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int nu
   syn_status s;
   if (!t || !syn__given(t->c, batch, "batch") || syn__gradient_fits(t, g, 1)) return SYN_E_VALUE;
   if (number < 0 || number >= t->config.accumulate)
-    return syn__fail(t->c, SYN_E_VALUE, "training: batch %d of a step, wanted 0 to %d: accumulate is "
-                     "%d", number, t->config.accumulate - 1, t->config.accumulate);
+    return syn__fail(t->c, SYN_E_VALUE, "training: batch %d of a step, wanted 0 to %d: accumulate "
+                     "is %d", number, t->config.accumulate - 1, t->config.accumulate);
   s = syn__train_ready(t);
   if (s != SYN_OK) return s;
   s = syn__train_ends(t, batch);
