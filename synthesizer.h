@@ -1014,10 +1014,8 @@ typedef struct syn_small_options {
 } syn_small_options;
 
 /* ==============================================================================================
-   >>api   the functions in three groups: RUN, TRAIN, INSPECT
+   >>api   functions that run: a model is made or loaded; forward passes, decoding
    ============================================================================================== */
-
-/* RUN: a model is made or loaded; forward passes, decoding. */
 
 /* -- status -- */
 
@@ -1323,8 +1321,11 @@ SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source)
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
 #endif
 
-/* TRAIN: gradients, tapes of your own, training; what writes models, learns tokenizers, checks
-   kinds, makes small models. Left out by SYN_NO_TRAIN. */
+/* ==============================================================================================
+   >>api train   functions that train: gradients, tapes of your own, training, writing of models
+   ============================================================================================== */
+
+/* Also what learns tokenizers, checks kinds, makes small models. Left out by SYN_NO_TRAIN. */
 #ifndef SYN_NO_TRAIN
 /* -- tensors and tapes of your own -- */
 
@@ -1666,7 +1667,9 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_sink *sink);
 #endif /* !SYN_NO_TRAIN */
 
-/* INSPECT: what a model is and costs, what a run computed, what a file holds. */
+/* ==============================================================================================
+   >>api inspect   functions that look: what a model is, costs, computed; what a file holds
+   ============================================================================================== */
 
 /* -- the machine -- */
 
