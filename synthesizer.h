@@ -3739,7 +3739,8 @@ typedef struct syn__int8_kernels {
     (float *z, const float *x, const signed char *q, size_t n, size_t panels)) \
   /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the \
      share of the input; out, the gates. part: the share of the state before, as long. past null: \
-     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */ \
+     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate \
+     n */ \
   X(SYN__FOR(RNN), void, lstm, \
     (float *h, float *c, float *gates, const float *part, const float *past, size_t n)) \
   X(SYN__FOR(RNN), void, gru, \
