@@ -14917,6 +14917,8 @@ static int syn__kind_foreign(const syn_context *c, const syn_kind *kind) {
   return 0;
 }
 
+#define SYN__PANEL_LEAST 4 /* rows; a panel has 16, so fewer would take more than 4 times the memory */
+
 /* Decoding reads a matrix in panels alone where only products of the library's kinds read it: not
    an embedding, whose node has no input, unless it is the output's matrix too (a tied tgt.embed).
    Kinds of the caller read weights as they are stored, and may pack any matrix. */
@@ -14925,7 +14927,8 @@ static void syn__panels_mark(syn_model *m) {
   size_t i;
   int k;
   for (i = 0; i < g->n_params; i++)
-    g->panels[i] = g->params[i].matrix && g->panels[i] != SYN__BY_ROW;
+    g->panels[i] = g->params[i].matrix && g->panels[i] != SYN__BY_ROW &&
+                   g->params[i].shape[0] >= SYN__PANEL_LEAST;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     int foreign = syn__kind_foreign(m->c, n->kind);
