@@ -14917,7 +14917,7 @@ static int syn__kind_foreign(const syn_context *c, const syn_kind *kind) {
   return 0;
 }
 
-#define SYN__PANEL_LEAST 4 /* rows; a panel has 16, so fewer would take more than 4 times the memory */
+#define SYN__PANEL_LEAST 4 /* rows; a panel has 16: fewer would take over 4 times the memory */
 
 /* Decoding reads a matrix in panels alone where only products of the library's kinds read it: not
    an embedding, whose node has no input, unless it is the output's matrix too (a tied tgt.embed).
