@@ -14270,7 +14270,7 @@ struct syn_model {
   float *weights;              /* the block of all weights; null: they lie in the bytes of a view */
   const float **panels;        /* by number of the parameter; null: this one is not in panels */
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
-  size_t packed_floats;        /* of all weights in panels, at least `floats`; those of the block */
+  size_t packed_floats, room;  /* of all weights in panels, at least `floats`; of the block */
   int packed;                  /* 1: the matrices of products lie in `panels` alone */
   int trainers;                /* that there are of it */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
@@ -14732,6 +14732,7 @@ static void syn__weights_place(syn_model *m) {
     if (trained) m->trained = at;
   }
   m->floats = at;
+  m->room = m->packed_floats - at < at / 8 ? m->packed_floats : at;
 }
 
 /* A random orthogonal matrix a [m,m], uniformly distributed (Stewart 1980): the Q of the QR
@@ -14826,7 +14827,7 @@ static syn_status syn__weights_memory(const syn_model *m) {
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
-  m->weights = (float *)syn__alloc(m->c, m->packed_floats, sizeof(float));
+  m->weights = (float *)syn__alloc(m->c, m->room, sizeof(float));
   if (!m->weights) return syn__weights_memory(m);
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *p = &m->g.params[i];
@@ -14858,8 +14859,6 @@ static int syn__kind_foreign(const syn_context *c, const syn_kind *kind) {
   return 0;
 }
 
-#define SYN__PANEL_LEAST 4 /* rows; a panel has 16: fewer would take over 4 times the memory */
-
 /* Decoding reads a matrix in panels alone where only products of the library's kinds read it: not
    an embedding, whose node has no input, unless it is the output's matrix too (a tied tgt.embed).
    Kinds of the caller read weights as they are stored, and may pack any matrix. */
@@ -14868,8 +14867,7 @@ static void syn__panels_mark(syn_model *m) {
   size_t i;
   int k;
   for (i = 0; i < g->n_params; i++)
-    g->panels[i] = g->params[i].matrix && g->panels[i] != SYN__BY_ROW &&
-                   g->params[i].shape[0] >= SYN__PANEL_LEAST;
+    g->panels[i] = g->params[i].matrix && g->panels[i] != SYN__BY_ROW;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     int foreign = syn__kind_foreign(m->c, n->kind);
@@ -14888,6 +14886,19 @@ static void syn__pack_in_place(const syn_context *c, float *x, const syn_param *
     memcpy(rows, x, (size_t)w.cols * (size_t)k * sizeof *x);
     c->kernels->pack_b(&w, x);
   }
+}
+
+/* A larger block for all weights, where narrow matrices take much more memory in panels. */
+static syn_status syn__weights_grow(syn_model *m) {
+  float *block = (float *)syn__alloc(m->c, m->packed_floats, sizeof *block);
+  size_t i;
+  if (!block) return syn__weights_memory(m);
+  memcpy(block, m->weights, m->floats * sizeof *block);
+  for (i = 0; i < m->g.n_params; i++) m->g.params[i].x = block + m->g.params[i].offset;
+  syn__free(m->c, m->weights);
+  m->weights = block;
+  m->room = m->packed_floats;
+  return SYN_OK;
 }
 
 /* Tensors move up in the block, since the last panel of a matrix may be larger than its rows: the
@@ -14917,6 +14928,7 @@ syn_status syn_model_pack(syn_model *m) {
                      "weights by row: free it first");
   if (!syn__weights_there(m->c, m)) return SYN_E_VALUE;
   if (syn__weights_own(m)) return SYN_E_MEMORY;
+  if (m->room < m->packed_floats && syn__weights_grow(m)) return SYN_E_MEMORY;
   for (i = 0; i < m->g.n_params; i++) {
     k = m->g.params[i].size / (size_t)m->g.params[i].shape[0];
     if (m->g.panels[i] && k > longest) longest = k;
@@ -24414,10 +24426,11 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   if (!m) return c->status;
   syn__plan_training(c, m, train, plan);
   if (!c->status) {
-    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->packed_floats, sizeof(float)));
+    plan->weights = syn__plan_fits(c, "weights", syn__mul_size(m->room, sizeof(float)));
     plan->decoding = syn__decoder_bytes(c, m, decode);
     m->packed = 1;
-    plan->packed = syn__add_size(plan->weights, syn__decoder_bytes(c, m, decode));
+    plan->packed = syn__mul_size(m->packed_floats, sizeof(float));
+    plan->packed = syn__add_size(plan->packed, syn__decoder_bytes(c, m, decode));
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);

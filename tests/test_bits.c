@@ -9,7 +9,7 @@
 #include "check.h"
 #include <string.h>
 
-static const uint64_t wanted_hash = UINT64_C(0xB9D8EFBBD5527790);
+static const uint64_t wanted_hash = UINT64_C(0xA8F1E41180FB8886);
 
 enum { STEPS = 50, ROWS = 24, LENGTH = 8, SENTENCES = 4, BEAM = 4, WORDS = 12 };
 
