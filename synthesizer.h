@@ -55,8 +55,8 @@
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation.
    A section calls only sections above it (below it only public functions):
 
-     utf-8 unicode                  characters, lower case, composition
-     base texts status memory ...   checked sizes, elementary functions, errors, allocation
+     utf-8 unicode                  characters, lower case
+     base composition texts ...     checked sizes, elementary functions, errors, allocation
      collections                    growing array, hash map, heap
      simd ... gemm kernels ...      every kernel, written once, compiled once per ISA
      dispatch                       the table of kernels of each ISA, chosen once per context
@@ -1846,11 +1846,11 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #endif
 #endif
 
-/* gcc -O2 spends most of its time on code in which a program spends none. 1: sections say
-   how much is worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os,
-   where O1 made the whole a tenth larger. */
+/* gcc -O2 spends most of its time on code in which a program spends none. 1: sections say how much
+   is worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os, where O1
+   made the whole a tenth larger; nor for small models alone. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
-    !defined(__OPTIMIZE_SIZE__)
+    !defined(__OPTIMIZE_SIZE__) && !defined(SYN_SMALL)
 #define SYN__LEVELS 1
 #else
 #define SYN__LEVELS 0
@@ -1928,7 +1928,7 @@ static size_t syn__bom_size(const char *at, size_t size) {
 }
 
 /* ==============================================================================================
-   >>unicode   lower case, composition of characters, by tables of the Unicode data files
+   >>unicode   lower case of characters, by tables of the Unicode data files
    ============================================================================================== */
 
 /* -- tables made by tools/unicode, Unicode 14.0.0 -- */
@@ -2471,83 +2471,6 @@ static int syn__scanner_in_word(const syn__scanner *s) {
   return !(s->split && syn__is_white(s->text.at[next]));
 }
 
-#ifndef SYN_SMALL
-#define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
-
-static uint32_t syn__mark_class(uint32_t ch) {
-  if (ch < 0x300) return 0;
-  return syn__run_value(syn__mark_runs, SYN__COUNT(syn__mark_runs), 8, ch);
-}
-
-/* The place of the first number of a sorted list that is above x. */
-static size_t syn__place_above(const uint32_t *list, size_t count, size_t step, uint32_t x) {
-  size_t low = 0, high = count, middle;
-  while (low < high) {
-    middle = low + (high - low) / 2;
-    if (list[middle * step] <= x) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/* Writes the canonical decomposition of ch, returns how many characters it has. Syllables of Hangul
-   stay whole: composing would make them again. Only the first character decomposes further. */
-static int syn__decompose(uint32_t ch, uint32_t parts[4]) {
-  const size_t ranges = SYN__COUNT(syn__split_points) / 2, all = SYN__COUNT(syn__split);
-  uint32_t behind[3];
-  int n = 0, i;
-  while (ch >= 0xC0) {
-    size_t range = syn__place_above(syn__split_points, ranges, 2, ch), at, end;
-    if (!range) break;
-    at = syn__split_points[2 * range - 1] + (ch - syn__split_points[2 * range - 2]);
-    end = range < ranges ? syn__split_points[2 * range + 1] : all;
-    if (at >= end) break; /* between two ranges */
-    if (syn__split[at] & 127) behind[n++] = syn__second_parts[syn__split[at] & 127];
-    ch = syn__split[at] >> 7;
-  }
-  parts[0] = ch;
-  for (i = 0; i < n; i++) parts[n - i] = behind[i];
-  return n + 1;
-}
-
-/* The one character that two characters compose to; 0: none. Hangul: a leading consonant and a
-   vowel, or both as a syllable and a trailing consonant. */
-static uint32_t syn__compose_pair(uint32_t a, uint32_t b) {
-  const size_t seconds = SYN__COUNT(syn__second_parts), points = SYN__COUNT(syn__split_points) / 2;
-  size_t low = 0, high = SYN__COUNT(syn__compose_order), middle;
-  uint32_t key;
-  if (a - 0x1100 < 19 && b - 0x1161 < 21) return 0xAC00 + ((a - 0x1100) * 21 + b - 0x1161) * 28;
-  if (a - 0xAC00 < 11172 && (a - 0xAC00) % 28 == 0 && b - 0x11A8 < 27) return a + b - 0x11A7;
-  middle = syn__place_above(syn__second_parts, seconds, 1, b) - 1;
-  if (!middle || syn__second_parts[middle] != b || a > 0x10FFFF) return 0;
-  key = a << 7 | (uint32_t)middle;
-  while (low < high) {
-    middle = low + (high - low) / 2;
-    if (syn__split[syn__compose_order[middle]] < key) low = middle + 1;
-    else high = middle;
-  }
-  if (low == SYN__COUNT(syn__compose_order) || syn__split[syn__compose_order[low]] != key) return 0;
-  key = syn__compose_order[low];
-  low = syn__place_above(syn__split_points + 1, points, 2, key);
-  return syn__split_points[2 * low - 2] + (key - syn__split_points[2 * low - 1]);
-}
-
-/* Composes s[start] with the marks behind it, sorted by class; returns the new end of the list. A
-   mark is blocked by one of its class that stays. */
-static int syn__compose_marks(uint32_t *s, int start, int n) {
-  uint32_t stays = 0, both;
-  int i, k = start + 1;
-  if (s[start] >> SYN__CLASS & 255) return n; /* a mark: nothing to compose with */
-  for (i = start + 1; i < n; i++) {
-    const uint32_t kind = s[i] >> SYN__CLASS, ch = s[i] & 0x1FFFFF;
-    both = kind > stays ? syn__compose_pair(s[start], ch) : 0;
-    if (both) s[start] = both;
-    else s[k++] = s[i], stays = kind;
-  }
-  return k;
-}
-
-#endif /* !SYN_SMALL */
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #ifndef SYN_SMALL
 /* ==============================================================================================
@@ -2805,6 +2728,85 @@ static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
   for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
 }
 #endif
+
+/* ==============================================================================================
+   >>composition   letters and marks of Unicode in normalization form C
+   ============================================================================================== */
+
+#define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
+
+static uint32_t syn__mark_class(uint32_t ch) {
+  if (ch < 0x300) return 0;
+  return syn__run_value(syn__mark_runs, SYN__COUNT(syn__mark_runs), 8, ch);
+}
+
+/* The place of the first number of a sorted list that is above x. */
+static size_t syn__place_above(const uint32_t *list, size_t count, size_t step, uint32_t x) {
+  size_t low = 0, high = count, middle;
+  while (low < high) {
+    middle = low + (high - low) / 2;
+    if (list[middle * step] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Writes the canonical decomposition of ch, returns how many characters it has. Syllables of Hangul
+   stay whole: composing would make them again. Only the first character decomposes further. */
+static int syn__decompose(uint32_t ch, uint32_t parts[4]) {
+  const size_t ranges = SYN__COUNT(syn__split_points) / 2, all = SYN__COUNT(syn__split);
+  uint32_t behind[3];
+  int n = 0, i;
+  while (ch >= 0xC0) {
+    size_t range = syn__place_above(syn__split_points, ranges, 2, ch), at, end;
+    if (!range) break;
+    at = syn__split_points[2 * range - 1] + (ch - syn__split_points[2 * range - 2]);
+    end = range < ranges ? syn__split_points[2 * range + 1] : all;
+    if (at >= end) break; /* between two ranges */
+    if (syn__split[at] & 127) behind[n++] = syn__second_parts[syn__split[at] & 127];
+    ch = syn__split[at] >> 7;
+  }
+  parts[0] = ch;
+  for (i = 0; i < n; i++) parts[n - i] = behind[i];
+  return n + 1;
+}
+
+/* The one character that two characters compose to; 0: none. Hangul: a leading consonant and a
+   vowel, or both as a syllable and a trailing consonant. */
+static uint32_t syn__compose_pair(uint32_t a, uint32_t b) {
+  const size_t seconds = SYN__COUNT(syn__second_parts), points = SYN__COUNT(syn__split_points) / 2;
+  size_t low = 0, high = SYN__COUNT(syn__compose_order), middle;
+  uint32_t key;
+  if (a - 0x1100 < 19 && b - 0x1161 < 21) return 0xAC00 + ((a - 0x1100) * 21 + b - 0x1161) * 28;
+  if (a - 0xAC00 < 11172 && (a - 0xAC00) % 28 == 0 && b - 0x11A8 < 27) return a + b - 0x11A7;
+  middle = syn__place_above(syn__second_parts, seconds, 1, b) - 1;
+  if (!middle || syn__second_parts[middle] != b || a > 0x10FFFF) return 0;
+  key = a << 7 | (uint32_t)middle;
+  while (low < high) {
+    middle = low + (high - low) / 2;
+    if (syn__split[syn__compose_order[middle]] < key) low = middle + 1;
+    else high = middle;
+  }
+  if (low == SYN__COUNT(syn__compose_order) || syn__split[syn__compose_order[low]] != key) return 0;
+  key = syn__compose_order[low];
+  low = syn__place_above(syn__split_points + 1, points, 2, key);
+  return syn__split_points[2 * low - 2] + (key - syn__split_points[2 * low - 1]);
+}
+
+/* Composes s[start] with the marks behind it, sorted by class; returns the new end of the list. A
+   mark is blocked by one of its class that stays. */
+static int syn__compose_marks(uint32_t *s, int start, int n) {
+  uint32_t stays = 0, both;
+  int i, k = start + 1;
+  if (s[start] >> SYN__CLASS & 255) return n; /* a mark: nothing to compose with */
+  for (i = start + 1; i < n; i++) {
+    const uint32_t kind = s[i] >> SYN__CLASS, ch = s[i] & 0x1FFFFF;
+    both = kind > stays ? syn__compose_pair(s[start], ch) : 0;
+    if (both) s[start] = both;
+    else s[k++] = s[i], stays = kind;
+  }
+  return k;
+}
 
 /* ==============================================================================================
    >>texts   texts in the order of their bytes; as a message shows them
@@ -6505,9 +6507,7 @@ const syn__isa_list SYN__LIST_NAME(train) = SYN__LIST;
 #endif
 #endif
 
-#endif /* !SYN_SMALL */
 #ifdef SYNTHESIZER_IMPLEMENTATION
-#ifndef SYN_SMALL
 /* ISAs of this build, usable or not, so that tests can report which they skipped. */
 int syn_isa_count(void) { return syn__isas.count; }
 
@@ -13752,6 +13752,10 @@ static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
 
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
+
+#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 
 /* ==============================================================================================
    >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
@@ -24440,7 +24444,9 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 #if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#endif /* SYNTHESIZER_IMPLEMENTATION */
 #endif /* !SYN_SMALL */
+#ifdef SYNTHESIZER_IMPLEMENTATION
 
 /* ==============================================================================================
    >>small kernels   rows of int8, float functions without libm
@@ -25135,6 +25141,11 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
   (void)x, (void)k, (void)format;
   return q;
 }
+
+#if SYN__LEVELS
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 
 /* ==============================================================================================
    >>small state   header of the array, operands of instructions, struct syn_small
@@ -26547,6 +26558,9 @@ long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, siz
   return (long)size;
 }
 
+#if SYN__LEVELS
+#pragma GCC pop_options
+#endif
 #ifndef SYN_SMALL
 #ifndef SYN_NO_TRAIN
 #if SYN__LEVELS
