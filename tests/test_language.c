@@ -287,7 +287,7 @@ static const char *value_of(const char *name, const char *value) {
 }
 
 /* Appends to a call. */
-static void call_add(char *call, const char *name, const char *value) {
+static void call_append(char *call, const char *name, const char *value) {
   size_t size = strlen(call);
   char *end = call + size - (size && call[size - 1] == ')');
   if (*end != ')') strcpy(end, "(");
@@ -311,8 +311,8 @@ static void calls_of(const char *signature, char *names, char *least, char *full
     at += strlen(name) + (*value ? 1 + strlen(value) : 0);
     given = value_of(name, value);
     sprintf(names + strlen(names), "%s%s", *names ? " " : "", *name == 'X' ? "chain" : name);
-    if (*name == 'X' || !strcmp(name, "kinds") || (!strcmp(name, "n") && !*value)) call_add(least, name, given);
-    if (given) call_add(full, name, given);
+    if (*name == 'X' || !strcmp(name, "kinds") || (!strcmp(name, "n") && !*value)) call_append(least, name, given);
+    if (given) call_append(full, name, given);
   }
 }
 
