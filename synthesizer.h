@@ -22519,7 +22519,7 @@ static syn_status syn__learn_speed(syn__learn *l) {
 static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
   const syn_text *at = l->text[side];
   int labels = side == SYN_TGT && syn__tasks[l->task].classes;
-  const char *words = labels ? syn__choose_tokenizer(l, side) : "space";
+  const char *words = !labels ? "space" : *spec ? spec : syn__choose_tokenizer(l, side);
   syn_tokenizer *t = syn_tokenizer_learn(l->c, words, SYN_LOWERCASE, at, l->count);
   size_t count = l->count, i, k;
   uint64_t *lengths, longest = 0;

@@ -768,14 +768,14 @@ static void test_wrong(void) {
   syn_learn_config how;
   int i;
   syn_context_init(&c, NULL);
-  for (i = 0; i < 16; i++) {
+  for (i = 0; i < 17; i++) {
     static const char *const wanted[] = {
         "minutes 0, wanted above 0",  "minutes -1", "minutes", "minutes", "0 rows",
         "task is 'sing'", "hold_back 0.6", "steps -1", "no source text", "no target text",
         "no configuration", "tokenizer: \"letters\"", "batch_tokens -2147483648", "epochs -3",
-        "epochs", "one tokenizer for both sides, given: char and space"};
+        "epochs", "one tokenizer for both sides, given: char and space", "did you mean 'line'"};
     int none = i == 10;
-    how = config_of("seq2seq", &w, &k);
+    how = config_of(i == 16 ? "classify" : "seq2seq", &w, &k);
     if (i == 0) how.minutes = 0.0;
     if (i == 1) how.minutes = -1.0;
     if (i == 2) how.minutes = (double)NAN;
@@ -788,6 +788,7 @@ static void test_wrong(void) {
     if (i == 13) k.epochs = -3.0;
     if (i == 14) k.epochs = (double)NAN;
     if (i == 15) strcpy(k.src_tokenizer, "char"), strcpy(k.tgt_tokenizer, "space"), strcpy(k.tie, "all");
+    if (i == 16) strcpy(k.tgt_tokenizer, "lime"); /* before the speed is measured */
     CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : texts[1],
                      i == 4 ? 0 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
           "%d: %s", i, c.message);
