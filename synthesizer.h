@@ -2664,7 +2664,7 @@ static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
 #endif
 
 /* ==============================================================================================
-   >>composition   letters and marks of Unicode in normalization form C
+   >>composition   normalization form C of Unicode: a letter with its marks as one character
    ============================================================================================== */
 
 #define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
@@ -8899,8 +8899,8 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
 
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
-   sigma(u(x))); the words of syn_act in >>api and of its error. ff and cnn follow, as do their
-   gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
+   sigma(u(x))); f(x) in syn__small_act; the words of syn_act in >>api and of its error. ff and cnn
+   follow, as do their gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
    README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
@@ -17746,7 +17746,7 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
 
 /* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
    the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
-   line of the comment of syn_tokenizer_learn in >>api. Outside: SPECS in tests/test_text.c, the
+   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_... and its uses in >>small text. Outside: SPECS in tests/test_text.c, the
    option --tokenizer in tools/syn.c. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_byte, /* 0 in a saved file */
@@ -26829,6 +26829,10 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
 /* ==============================================================================================
    >>small lowering   from a node of a network to instructions, in the order of the kinds
    ============================================================================================== */
+
+/* What the interpreter knows: more activations or tokenizers must be added there, too. */
+typedef char syn__small_acts[SYN__ACTS == SYN__SWISH + 1 && SYN__SWISH == 4 ? 1 : -1];
+typedef char syn__small_texts[SYN__COUNT(syn__tokenizer_kinds) == SYN__TEXT_LINE + 1 ? 1 : -1];
 
 static int syn__lower_add(syn__small_build *l, const syn_node *n) {
   int32_t a[4];
