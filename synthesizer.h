@@ -80,24 +80,34 @@
      small kernels ... small text   a second, tiny engine of integers for boards: SYN_SMALL
      small build ... small model    a network becomes an array for that engine
 
-   WHERE TO LOOK    This prints a function with its comment (calls are indented):
+   WHERE TO LOOK    This prints a function with its comment (calls are indented), then a struct or
+   a table:
      grep -n -B12 -A44 '^[a-zA-Z].*NAME(' synthesizer.h        the name of a kernel: SYN__N(NAME)
+     grep -n -B28 -A16 'struct NAME {\| NAME\[.*\] = {' synthesizer.h
      a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
-     sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed,
-     syn__weights_pack
-     activations: syn__act_names, whose comment says how to add one; kernels act, derivative
-     a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
+     its tile in registers: SYN__MR rows by SYN__NR panels of 16 columns, AVX2: 6 by 1
+     weights in panels: syn__layout_packed for a decoder, syn__weights_pack for syn_model_pack; the
+     order of a panel: kernel pack_b
+     activations: syn__act_names, whose comment lists all places; kernels act, derivative
+     a layer: struct syn_kind, whose comment says what it must have; >>kind NAME; syn__kinds
+     floats that it keeps for each token of an output: n->cache, n->key_cache in its shape, as
+     syn__syn_att_shape; syn_cache_new, syn_cache_row in its step
      shared parameters (universal, tie): syn__param_new finds a name that is there already
-     causal mask: syn__keys_seen; attention weights: syn__softmax_row; KV cache: syn__syn_att_shape
-     dropout: syn__dropout_of (a hash of the place, made again in backward); softmax_drop (signs)
+     causal mask: syn__keys_seen, applied in syn__softmax_row and syn__causal_matmul_nt
+     dropout: syn__dropout_of, a hash of the place, made again in backward; attention weights have
+     their mask in their signs: kernel softmax_drop
      buffers that share memory: syn__item_values (lifetimes), syn__place (offsets)
      threads: syn_parallel; sums over rows: syn__column_sums, each column in one thread
-     loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
-     optimizers: syn__optimizers; a step that is refused: syn__train_update
+     loss with label smoothing, and its gradient: kernel loss
+     learning rate: syn__schedule, times lr in syn__rate; optimizers: syn__optimizers
+     a step that is refused: syn__train_update, whose comment says what has changed by then
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
-     end of an output: syn__choose_extensions, syn__beam_top; its score: syn__length_penalty
-     tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
-     checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
+     end of an output: syn__choose_extensions, syn__beam_top (an end a row), syn__exclude; the
+     text: syn_decoder_output_text; small models: syn__small_chosen, syn__small_choose
+     score of an output: syn__length_penalty, in syn__decode_finish
+     tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment lists all places
+     checks of a file: syn__header_length (SYN__HEADER_MAX), syn__header_offsets (a file that is
+     cut), syn__weight_find
      small models: syn_small_step; from a node to instructions: syn__lowerings; SYN__SMALL_LIST
      resuming: syn_trainer_load, syn__checksum, syn__checkpoint_restore (moments, best weights)
 
@@ -8900,8 +8910,8 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
    sigma(u(x))); f(x) in syn__small_act; the words of syn_act in >>api and of its error. ff and cnn
-   follow, as do their gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
-   README.md. */
+   follow, as do their gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case
+   in test_kinds.c, README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -17746,8 +17756,8 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
 
 /* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
    the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
-   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_... and its uses in >>small text. Outside: SPECS in tests/test_text.c, the
-   option --tokenizer in tools/syn.c. */
+   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_... and its uses in >>small text.
+   Outside: SPECS in tests/test_text.c, the option --tokenizer in tools/syn.c. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_byte, /* 0 in a saved file */
     &syn__tokenizer_char, /* 1 */
