@@ -8909,9 +8909,10 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
 
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
-   sigma(u(x))); f(x) in syn__small_act; the words of syn_act in >>api and of its error. ff and cnn
-   follow, as do their gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case
-   in test_kinds.c, README.md. */
+   sigma(u(x))), where another name would run as the last; f(x) in syn__small_act with the check
+   syn__small_acts; the words of syn_act in >>api and of its error. ff and cnn follow, as do their
+   gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
+   README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -17756,8 +17757,8 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
 
 /* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
    the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
-   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_... and its uses in >>small text.
-   Outside: SPECS in tests/test_text.c, the option --tokenizer in tools/syn.c. */
+   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_..., its uses in >>small text
+   and the check syn__small_texts. Outside: SPECS in tests/test_text.c, the option --tokenizer in tools/syn.c. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_byte, /* 0 in a saved file */
     &syn__tokenizer_char, /* 1 */
