@@ -23,7 +23,7 @@
        return (void)user, printf("%.*s", (int)piece.size, piece.at) < 0;
      }
      int main(void) {
-       syn_text lines[] = {syn_text_of("a b c"), syn_text_of("c b a")};
+       syn_text lines[2] = {syn_text_of("a b c"), syn_text_of("c b a")};
        syn_context c; // keeps the first error: look at it once, at the end
        syn_context_init(&c, NULL);
        syn_tokenizer *words = syn_tokenizer_learn(&c, "space", 0, lines, 2);
@@ -52,7 +52,8 @@
      syn_model *m = syn_learn(&c, &how, texts, labels, count); // syn_text texts[], labels[]
      syn_model_save(&c, m, "topics.safetensors");
 
-   CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation.
+   CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api in three sections (run,
+   train, inspect), then the implementation.
    A section calls only sections above it (below it only public functions):
 
      utf-8 unicode                  characters, lower case
@@ -78,7 +79,7 @@
    Then, for all:
      model plan                     syn_plan_of
      small kernels ... small text   a second, tiny engine of integers for boards: SYN_SMALL
-     small build ... small model    a network becomes an array for that engine
+     small build ... small model    a network becomes an array for it; out with SYN_NO_TRAIN
 
    WHERE TO LOOK    This prints a function with its comment (calls are indented), then a struct or
    a table:
@@ -328,6 +329,9 @@
 #endif
 
 #define SYN_VERSION "0.2.0"
+#ifdef SYN_INFERENCE
+#error "synthesizer.h: SYN_INFERENCE has become SYN_NO_TRAIN, which leaves training out"
+#endif
 #define SYN_VERSION_NUMBER 200 /* 10000 * major + 100 * minor + patch; syn_version() of a library */
 
 #ifndef SYN_SELF
@@ -888,7 +892,8 @@ typedef struct syn_choice {
   double hold_back;
   double epochs;             /* at most so many */
   int64_t steps, every;      /* updates in all, between validations */
-  /* results: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is validated */
+  /* results of syn_learn: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is
+     validated */
   size_t rows, valid_rows, left_out;
   /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
      all texts that are not UTF-8; rows of validation that have the tokens of one that is trained
@@ -900,7 +905,9 @@ typedef struct syn_choice {
 typedef struct syn_learn_config {
   const char *task;   /* as in syn_config */
   double minutes;     /* of the clock; 0: no limit; then `choice` has `steps` */
-  double begin;       /* of the minutes, by the clock; 0: when the call begins */
+  /* of the minutes, by the clock `seconds`; 0: when the call begins. For the single steps of
+     syn_learn give both, else each call has all minutes */
+  double begin;
   uint64_t seed;      /* of initial values, dropout, order of the batches */
   syn_choice *choice; /* filled when the training begins; null: everything is chosen */
   /* A clock in seconds. 0: that of the C library, at worst in whole seconds; a build with
@@ -1047,9 +1054,10 @@ SYN_API int syn_version(void);
    SYN_E_VERSION: program and library were compiled with different versions of this header. The
    message names both; syn_context_clear keeps this error, and nothing can be made with the context.
    A binding for another language calls syn_context_init_abi with the SYN_ABI that its own structs
-   were written for: the first line of tests/abi.txt has it for each machine. */
-SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options); /* that of 0.1 */
-#define syn_context_init(c, options) syn_context_init_abi(c, options, SYN_ABI)
+   were written for: the first line of tests/abi.txt has it for each machine. The function behind
+   the macro is for programs that were compiled with 0.1: it always fails. */
+SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options);
+#define syn_context_init(c, ...) syn_context_init_abi(c, __VA_ARGS__, SYN_ABI)
 SYN_API syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint32_t abi);
 /* Clears the recorded error. */
 SYN_API void syn_context_clear(syn_context *c);
@@ -1200,16 +1208,16 @@ SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config, s
 SYN_API void syn_model_free(syn_model *m);
 /* For a process that only decodes or runs forward passes: the matrices of products become panels,
    in place, that all decoders and runs of the model read. So the weights are in memory once, where
-   otherwise each decoder packs a copy. Called before any decoder or run is made, and while the
-   model has no trainer. From then on syn_param.x of these matrices is null (not of layers with
-   kinds of the caller), and what needs weights by row is SYN_E_VALUE: training, gradients, saving,
-   beginning another model from this one, reading such a matrix by its name. Outputs are the same,
-   bit for bit; decoders of type i8 make their own panels from these. */
+   otherwise each decoder packs a copy. A decoder or run that was made before gives SYN_E_VALUE
+   afterwards; so does packing a model that has a trainer. From then on syn_param.x of these matrices
+   is null (not of layers with kinds of the caller), and what needs weights by row is SYN_E_VALUE:
+   training, gradients, saving, beginning another model from this one, reading such a matrix by its
+   name. Outputs are the same, bit for bit; decoders of type i8 make their own panels from these. */
 SYN_API syn_status syn_model_pack(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
    class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
-   name. */
+   name. Where m is null they stay yours. */
 SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* side: SYN_SRC, SYN_TGT. Null: there is none. */
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
@@ -1519,7 +1527,8 @@ SYN_API syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch
                                           syn_gradient *g);
 /* The update from the gradient, as of syn_trainer_step. The sum over all processes: g->x, g->loss
    and g->labels are each ((v_0 + v_1) + v_2) ..., v_i that of batch i from a zeroed g. Then all
-   processes have the bits of one that computes all batches. */
+   processes have the bits of one that computes all batches. Zero g afterwards: a sum is used once,
+   and syn_trainer_step and _backward end it, too. */
 SYN_API syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives
    until the next call of the trainer; read it, in the shape of the parameter, with
@@ -1592,7 +1601,8 @@ SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, con
    the configuration that syn_learn takes, with a `choice`. */
 
 /* Chooses what config->choice leaves open, but for `steps` and `every`. Without rows (count 0, null
-   texts) only what needs none: optimizer, lr, weight_decay, clip, hold_back, epochs. */
+   texts) only what needs none: optimizer, lr, weight_decay, clip, hold_back, epochs. A text that
+   stays "", as tie, goes into syn_config and syn_train_config as a null pointer. */
 SYN_API syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_text *src,
                               const syn_text *tgt, size_t count);
 /* Chooses config->choice->steps and ->every for a model and its data: so many updates as fit into
@@ -2814,7 +2824,7 @@ static size_t syn__visible(syn_text text, size_t *at, char out[8]) {
 size_t syn_text_visible(syn_text text, char *out, size_t capacity) {
   char one[8];
   size_t at = 0, used = 0, written = 0, n;
-  for (; at < text.size; used += n) {
+  for (; text.at && at < text.size; used += n) {
     n = syn__visible(text, &at, one);
     if (used != written || used + n >= capacity) continue;
     memcpy(out + written, one, n);
@@ -2826,7 +2836,7 @@ size_t syn_text_visible(syn_text text, char *out, size_t capacity) {
 
 size_t syn_text_whole(syn_text text) {
   size_t i;
-  for (i = 1; i <= 3 && i <= text.size; i++) {
+  for (i = 1; text.at && i <= 3 && i <= text.size; i++) {
     unsigned char ch = (unsigned char)text.at[text.size - i];
     if (ch >= 0xC0)
       return (size_t)(ch < 0xE0 ? 2 : ch < 0xF0 ? 3 : 4) > i ? text.size - i : text.size;
@@ -6551,7 +6561,7 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
   c->status = now.status; /* for the functions of this version */
   return now.status;
 }
-#define syn_context_init(c, options) syn_context_init_abi(c, options, SYN_ABI)
+#define syn_context_init(c, ...) syn_context_init_abi(c, __VA_ARGS__, SYN_ABI)
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
    threads. An allocator without its release would mix two heaps: both are then the default. Threads
@@ -14896,10 +14906,22 @@ syn_status syn_model_pack(syn_model *m) {
    that were built before. Null: no memory. */
 static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int partial) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
+  syn_config own;
   if (!m) return NULL;
   m->c = c;
   m->g.arena.c = m->g.names.c = c;
-  if (syn__config_resolve(m, config) == SYN_OK) syn__build_network(m, partial);
+  if (partial && config) { /* it keeps its texts also after an error */
+    own = *config;
+    if (own.encoder) own.encoder = syn__arena_text(&m->g.arena, own.encoder, strlen(own.encoder));
+    if (own.decoder) own.decoder = syn__arena_text(&m->g.arena, own.decoder, strlen(own.decoder));
+    config = &own;
+  }
+  if (!c->status && syn__config_resolve(m, config) == SYN_OK) syn__build_network(m, partial);
+  if (c->status) {
+    m->config.vars = NULL;
+    m->config.n_vars = 0;
+    m->config.tie = NULL;
+  }
   return m;
 }
 
@@ -14940,7 +14962,7 @@ syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault
   if (!m) return NULL;
   if (!m->task) m->task = &syn__tasks[0];
   if (c->status) syn__fault_of(m, fault);
-  else syn__weights_place(m), syn__panels_mark(m);
+  else syn__panels_mark(m), syn__weights_place(m);
   return m;
 }
 
@@ -15088,6 +15110,7 @@ struct syn_run {
   int *labels;           /* [rows of the side that has labels] */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
+  int packed;            /* that of the model when the run was made: its weights have moved since */
   float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
@@ -15254,6 +15277,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   if (r) {
     *r = measured;
     r->bytes = head + bytes;
+    r->packed = m->packed;
     r->tape.packed = r->tape.panels = m->panels;
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
@@ -15426,9 +15450,17 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
+/* 0, with an error: syn_model_pack has moved the weights since the run or its decoder was made. */
+static int syn__weights_stay(const syn_run *r) {
+  return r->packed == r->m->packed ||
+         !syn__fail(r->tape.c, SYN_E_VALUE, "the model was packed (syn_model_pack) after this run "
+                    "or decoder was made: make a new one");
+}
+
 /* A run holds no batch after one was refused: no result of it can be read. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
-  syn_status s = syn__given(r->tape.c, b, "batch") ? syn__bind_all(r, b) : SYN_E_VALUE;
+  syn_status s = SYN_E_VALUE;
+  if (syn__weights_stay(r) && syn__given(r->tape.c, b, "batch")) s = syn__bind_all(r, b);
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
 }
@@ -15504,7 +15536,8 @@ static int syn__encode(const syn_tokenizer *t, int several, syn_text text, int *
   int n = 0;
   do {
     syn_text first = text;
-    at_tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
+    at_tab = NULL;
+    if (several && text.at && text.size) at_tab = (const char *)memchr(text.at, '\t', text.size);
     if (at_tab) {
       first.size = (size_t)(at_tab - text.at);
       text = syn__text_of(at_tab + 1, text.size - first.size - 1);
@@ -15800,9 +15833,12 @@ int syn_run_node(const syn_run *r, const syn_node *n, const char *part, int sent
                  syn_value *value) {
   const int keep = r && r->mode == SYN__KEEP;
   syn_part p = {NULL, 0, 0, 0, 0, 0};
+  syn_value none;
+  if (!value) value = &none;
   memset(value, 0, sizeof *value);
+  if (!r || !n) return 0;
   if (part) p = syn__part_find(n, part);
-  if (!r || (part && !p.name) || sentence < 0 || sentence >= syn_out_stream(&r->tape, n)->count)
+  if ((part && !p.name) || sentence < 0 || sentence >= syn_out_stream(&r->tape, n)->count)
     return 0;
   if (!keep && !(part && p.save == n->seen && n->seen_heads)) return 0;
   if (!part) syn__value_output(r, n, sentence, value);
@@ -15813,7 +15849,9 @@ int syn_run_node(const syn_run *r, const syn_node *n, const char *part, int sent
 
 const int *syn_run_tokens(const syn_run *r, int side, int sentence, int *count) {
   const syn_stream *s = NULL;
+  int none;
   if (r && side >= 0 && side <= 2) s = &r->tape.stream[side < 2 ? side : r->m->task->labels];
+  if (!count) count = &none;
   *count = 0;
   if (!s || sentence < 0 || sentence >= s->count || (side == 2 && !r->n_labels)) return NULL;
   *count = s->off[sentence + 1] - s->off[sentence];
@@ -16875,7 +16913,7 @@ static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                            void *user) {
   syn_status s;
-  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run)) return SYN_E_VALUE;
   d->sentences = 0; /* of what failed nothing can be read */
   d->running = 1;
   s = syn__decode_run(d, b, call, user);
@@ -16944,7 +16982,7 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
-  if (!d || syn__decode_busy(d)) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run)) return SYN_E_VALUE;
   d->sentences = 0;
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
@@ -17757,8 +17795,8 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
 
 /* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
    the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
-   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_..., its uses in >>small text
-   and the check syn__small_texts. Outside: SPECS in tests/test_text.c, the option --tokenizer in tools/syn.c. */
+   line of the comment of syn_tokenizer_learn in >>api; SYN__TEXT_..., its uses in >>small text and
+   the check syn__small_texts. Outside: SPECS in tests/test_text.c, --tokenizer in tools/syn.c. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_byte, /* 0 in a saved file */
     &syn__tokenizer_char, /* 1 */
@@ -18679,8 +18717,9 @@ static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
 
 static syn_file *syn__file_read(syn_context *c, const char *where, const syn_source *source) {
   syn__stream_in s = {c, where, source, 0};
+  const size_t size = source->size; /* read may change it */
   void *block = syn__stream_block(&s, 1);
-  return block ? syn__file_open(c, where, block, block, source->size) : NULL;
+  return block ? syn__file_open(c, where, block, block, size) : NULL;
 }
 syn_file *syn_file_load_from(syn_context *c, const syn_source *source) {
   if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
@@ -19070,6 +19109,15 @@ static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn
   return syn__numbers_finite(c, e, at, what);
 }
 
+/* The type in which a file has w, of which it has tensor e, null: no such. */
+static int syn__weight_type(const syn_entry *e, const syn_param *w) {
+  int type = SYN__TYPES - 1;
+  while (type > 0 && (!e || e->dtype != syn__type_dtypes[type] ||
+                      (w->rank < 2 && type >= SYN__TYPE_I8)))
+    type--;
+  return type;
+}
+
 /* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
 static syn_status syn__scales_check(syn_context *c, const syn_entry *e) {
   char shown[SYN__SHORT];
@@ -19088,11 +19136,8 @@ static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_
                                    syn__stored *s) {
   const syn_entry *e = syn_file_find(f, w->name);
   char name[SYN__STORED_NAME], shown[SYN__SHORT], wanted[60], given[60];
-  int type = SYN__TYPES - 1, i;
-  while (type > 0 && (!e || e->dtype != syn__type_dtypes[type] ||
-                      (w->rank < 2 && type >= SYN__TYPE_I8)))
-    type--;
-  *s = syn__stored_of(w, type);
+  int i;
+  *s = syn__stored_of(w, syn__weight_type(e, w));
   for (i = 0; i < s->count; i++, e = syn_file_find(f, syn__stored_name(name, w->name, i))) {
     const syn_entry *want = &s->entry[i];
     syn__shorten(shown, syn__stored_name(name, w->name, i));
@@ -19207,11 +19252,14 @@ SYN__NOINLINE int *syn__weights_check(syn_context *c, const syn_file *f, const s
   char shown[SYN__SHORT], name[SYN__STORED_NAME];
   syn__stored s;
   for (i = 0; i < m->g.n_params && ok; i++) {
-    syn_param *w = &m->g.params[i];
+    const syn_param *w = &m->g.params[i];
     ok = !syn__weight_find(c, f, w, &s);
-    w->type = syn__type_names[s.type];
-    for (k = 0; ok && k < s.count; k++)
-      owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries] = (int)i + 1;
+    for (k = 0; ok && k < s.count; k++) {
+      int *of = &owner[syn_file_find(f, syn__stored_name(name, w->name, k)) - entries];
+      ok = !*of || !syn__fail(c, SYN_E_FORMAT, "model file: tensor %s belongs to two parameters",
+                              syn__shorten(shown, name));
+      *of = (int)i + 1;
+    }
   }
   for (i = 0; i < n && ok; i++) {
     const char *given = entries[i].name; /* three prefixes name no weights */
@@ -19246,6 +19294,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   syn__free(c, owner);
   for (i = 0; i < m->g.n_params; i++) {
     const syn_entry *e = syn_file_find(f, m->g.params[i].name);
+    m->g.params[i].type = syn__type_names[syn__weight_type(e, &m->g.params[i])];
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
   if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
@@ -19292,8 +19341,8 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
     return NULL;
   }
 #if defined(SYN_NO_TRAIN) && defined(SYN_NO_MESSAGES)
-  if (m) {
-    syn_file_free(m->file); /* the weights lie in `bytes`, or were copied */
+  if (m && !m->file->block) { /* else the weights lie in it, in the order of this machine */
+    syn_file_free(m->file);
     m->file = NULL;
     syn__graph_unname(c, &m->g);
   }
@@ -19365,9 +19414,12 @@ static syn_status syn__tensors_read(syn__stream_in *s, syn_model *m, const int *
              : w                    ? syn__weight_stream(s, e, w)
                                     : syn__tensor_skip(s, e->bytes);
   }
-  for (i = 0; i < m->g.n_params && !status; i++)
-    if (syn_file_find(m->file, m->g.params[i].name)->data)
-      status = syn__weight_copy(s->c, m->file, &m->g.params[i]);
+  for (i = 0; i < m->g.n_params && !status; i++) {
+    syn_param *w = &m->g.params[i];
+    const syn_entry *e = syn_file_find(m->file, w->name);
+    w->type = syn__type_names[syn__weight_type(e, w)];
+    if (e->data) status = syn__weight_copy(s->c, m->file, w);
+  }
   return status;
 }
 
@@ -19387,8 +19439,9 @@ static syn_status syn__model_stream(syn__stream_in *s, syn_model *m) {
 
 static syn_model *syn__model_read(syn_context *c, const char *where, const syn_source *source) {
   syn__stream_in s = {c, where, source, 0};
+  const size_t size = source->size; /* read may change it */
   void *block = syn__stream_block(&s, 0);
-  syn_file *f = block ? syn__file_parse(c, where, block, block, source->size) : NULL;
+  syn_file *f = block ? syn__file_parse(c, where, block, block, size) : NULL;
   syn_model *m = syn__model_of(c, f);
   if (!m || !syn__model_stream(&s, m)) return m;
   syn_model_free(m);
@@ -20192,6 +20245,7 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
+  int summed;               /* 1: `gradient` is the sum of syn_trainer_accumulate */
   int busy;                 /* 1: one of its functions is at work */
   int running;              /* 1: syn_trainer_run is, or has called its report */
   /* of syn_trainer_deadline: the clock when the minutes began, and when it last looked; updates
@@ -21059,7 +21113,7 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
   for (i = 0; i < spans; i++) {
     size = syn__span_length(kept, spans - 1 - i, r);
     for (kept -= size; size > 0; size--) *src++ = *tokens++;
-    *src++ = *tgt++ = k->first + i;
+    *src++ = *tgt++ = (int)((unsigned)k->first + (unsigned)i);
     size = syn__span_length(masked, spans - 1 - i, r);
     for (masked -= size; size > 0; size--) *tgt++ = *tokens++;
   }
@@ -21629,6 +21683,7 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
    labels. */
 static void syn__train_pass(syn_trainer *t, float scale, syn_gradient *g) {
   syn_tape *tape = &t->run->tape;
+  t->summed = 0;
   if (!g->x || t->before) syn__zero(tape, t->gradient, t->floats);
   g->x = t->gradient;
   g->size = t->floats;
@@ -21764,12 +21819,12 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
 /* A gradient of the caller is that of the last call, or empty where `empty` allows it. */
 static syn_status syn__gradient_fits(const syn_trainer *t, const syn_gradient *g, int empty) {
   if (!syn__given(t->c, g, "gradient")) return SYN_E_VALUE;
-  if (g->x ? g->x == t->gradient && g->size == t->floats && g->labels >= 0 &&
+  if (g->x ? t->summed && g->x == t->gradient && g->size == t->floats && g->labels >= 0 &&
                  g->labels <= INT64_MAX / 2 - t->state.tokens : empty)
     return SYN_OK;
   return syn__fail(t->c, SYN_E_VALUE,
                    "training: a gradient of %lu numbers, %lld labels, wanted that of the last "
-                   "syn_trainer_accumulate, of %lu numbers%s", (unsigned long)g->size,
+                   "syn_trainer_accumulate, of %lu numbers, not used yet%s", (unsigned long)g->size,
                    (long long)g->labels, (unsigned long)t->floats,
                    empty ? ", or a zeroed one" : "");
 }
@@ -21784,7 +21839,9 @@ syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int nu
   s = syn__train_ready(t);
   if (s != SYN_OK) return s;
   s = syn__train_ends(t, batch);
-  return syn__train_leave(t, s != SYN_OK ? s : syn__train_batch(t, batch, number, g));
+  if (s == SYN_OK) s = syn__train_batch(t, batch, number, g);
+  if (s == SYN_OK) t->summed = 1;
+  return syn__train_leave(t, s);
 }
 
 syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss) {
@@ -21794,7 +21851,10 @@ syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss
   *loss = 0.0f;
   if (!t || syn__gradient_fits(t, g, 0)) return SYN_E_VALUE;
   s = syn__train_ready(t);
-  return s != SYN_OK ? s : syn__train_leave(t, syn__train_update(t, g, loss));
+  if (s != SYN_OK) return s;
+  s = syn__train_update(t, g, loss);
+  if (s == SYN_OK) t->summed = 0;
+  return syn__train_leave(t, s);
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -22348,7 +22408,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (!k->max_len) k->max_len = l->task == SYN__TASK_LM ? 128 : syn__min(length + length / 2, 256);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
-                               4 * syn__min(k->max_len, 1 << 20));
+                               4 * syn__max(0, syn__min(k->max_len, 1 << 20)));
   if (k->hold_back == 0.0) /* a validation takes a fiftieth of the minutes at most */
     for (k->hold_back = 0.05; k->hold_back > 0.06 * epochs && k->hold_back > 1e-5;)
       k->hold_back /= 10.0;
@@ -22394,6 +22454,18 @@ static double syn__seconds(void) {
 }
 static double syn__learn_clock(const syn_learn_config *k) {
   return k->seconds ? k->seconds(k->user) : syn__seconds();
+}
+/* 1, with an error: there are minutes, but no clock. */
+static int syn__learn_no_clock(syn_context *c, const syn_learn_config *k) {
+#ifdef SYN_NO_STDIO
+  return !k->seconds && k->minutes > 0.0 &&
+         syn__fail(c, SYN_E_VALUE, "learning: %g minutes, but a build with SYN_NO_STDIO has no "
+                   "clock: give `seconds`", k->minutes);
+#else
+  SYN__UNUSED(c);
+  SYN__UNUSED(k);
+  return 0;
+#endif
 }
 /* The minutes begin where the caller says, else now. */
 static double syn__learn_begin(const syn_learn_config *k) {
@@ -22524,9 +22596,15 @@ static syn_status syn__choose(syn__learn *l) {
 static size_t syn__held_every(double part) { return part > 1e-9 ? (size_t)(1 / part + 0.5) : 0; }
 /* Pieces end at the end of a line where there are lines, else of a character. */
 int syn_text_hold_back(syn_text text, double share, syn_text part[SYN_HELD_PARTS]) {
-  double size = (double)text.size, pieces = floor(share * size / 4096.0);
+  double size, pieces;
   size_t begin = 0, at, from;
-  int i, count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN_HELD_PARTS;
+  int i, count;
+  if (!part) return 0;
+  if (!text.at) text.size = 0;
+  if (!(share >= 0.0 && share <= 0.5)) share = share > 0.5 ? 0.5 : 0.0;
+  size = (double)text.size;
+  pieces = floor(share * size / 4096.0);
+  count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN_HELD_PARTS;
   for (i = 0; i < count; i++, begin = at) {
     at = from = (size_t)ceil(size * (2.0 * (i / 2 + 1) - (i % 2 ? 0.0 : 2.0 * share)) / count);
     while (at < text.size && text.at[at - 1] != '\n') at++;
@@ -22677,16 +22755,22 @@ static syn_status syn__learn_make(syn__learn *l) {
 syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, const syn_model *m,
                             const syn_train_config *train, syn_data *data, syn_data *valid) {
   double batches, valid_batches, each, begin, update;
+  int tokens;
   if (!c || !syn__given(c, config, "configuration") || !syn__given(c, m, "model") ||
       !syn__given(c, config->choice, "choice") || !syn__given(c, train, "training") ||
       !syn__given(c, data, "data"))
     return SYN_E_VALUE;
   if (c->status) return c->status;
+  if (syn__learn_no_clock(c, config)) return SYN_E_VALUE;
+  if (!(config->minutes > 0.0 && config->minutes < 1e9))
+    return syn__fail(c, SYN_E_VALUE, "learning: minutes %g, wanted above 0 and below 1e9",
+                     config->minutes);
   syn__trial k = {config, 200, -1, 60.0 * 0.02 * config->minutes, 0.0, 0.0};
+  tokens = train->batch_tokens ? train->batch_tokens : 4096;
   begin = syn__learn_begin(config);
   each = (double)syn__max(1, train->accumulate); /* batches of an update */
-  batches = (double)syn_data_batches(data, train->batch_tokens, train->seed) / each;
-  valid_batches = (double)syn_data_batches(valid, train->batch_tokens, 0) / each;
+  batches = (double)syn_data_batches(data, tokens, train->seed) / each;
+  valid_batches = (double)syn_data_batches(valid, tokens, 0) / each;
   update = syn__learn_measure(c, &k, &m->config, train, data);
   if (update > 0.0)
     syn__choose_steps(config->choice,
@@ -22747,6 +22831,7 @@ static syn_status syn__learn_check(const syn__learn *l) {
   const double minutes = l->config.minutes, share = l->choice.hold_back;
   size_t i;
   int side;
+  if (syn__learn_no_clock(l->c, &l->config)) return SYN_E_VALUE;
   if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps) || !l->count ||
       l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5) || !(l->choice.epochs >= 0.0) ||
       l->choice.batch_tokens < 0)
@@ -23095,6 +23180,11 @@ static int syn__path_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
+/* A device or pipe, which is opened when there is something to write. */
+static int syn__path_pipe(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
 
 /* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
    group of the file `old`, if there is one, before a byte is written. Where the group cannot be
@@ -23136,6 +23226,7 @@ static void syn__path_sync_folder(char *path) {
 #else
 static int syn__path_follow(const char *path, size_t capacity) { return path && capacity; }
 static int syn__path_special(const char *path) { return path == NULL; }
+static int syn__path_pipe(const char *path) { return path == NULL; }
 static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
 #ifdef _WIN32
 /* The folder decides who may read a file. */
@@ -23287,12 +23378,14 @@ syn_status syn_text_write(syn_context *c, const char *path, const syn_text *text
   syn__writer out;
   syn_status status;
   int ok = -1;
-  if (!syn__given(c, path, "path") || (text && text->size && !syn__given(c, text->at, "text")))
+  if (!syn__given(c, path && *path ? path : NULL, "path") ||
+      (text && text->size && !syn__given(c, text->at, "text")))
     return SYN_E_VALUE;
-  if (!text && syn__path_special(path)) return SYN_OK; /* a pipe would wait for its reader */
+  if (!text && syn__path_pipe(path)) return SYN_OK; /* it would wait for its reader */
   status = syn__writer_open(&out, c, path);
   if (status) return status;
-  if (text) ok = syn__writer_write(&out, text->at, text->size) == text->size;
+  if (text && !text->size) ok = 1;
+  else if (text) ok = syn__writer_write(&out, text->at, text->size) == text->size;
   return syn__writer_close(&out, ok);
 }
 
@@ -23409,7 +23502,7 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
 static int syn__stored_kept(const syn_model *m, const syn_param *w, int type, syn__stored *s) {
   size_t row, i;
   if (!m->file || type < SYN__TYPE_I8 || strcmp(w->type, syn__type_names[type]) ||
-      syn__weight_find(m->c, m->file, w, s))
+      syn__weight_find(m->c, m->file, w, s) || s->type != type)
     return 0;
   for (row = 0; row < s->rows; row++)
     for (i = 0; i < s->k; i++)
@@ -23527,7 +23620,8 @@ enum {
    with a larger stop_after, or none, the training goes on. The order of an epoch follows from seed
    and epoch. */
 static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__state_field *f) {
-  const int64_t most = INT64_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
+  const int64_t most = INT64_MAX / 2; /* the training can still count on */
+  const int64_t infinite = syn__float_bits(INFINITY); /* above it: NaN, or below 0 */
   const syn_train_config *k = &t->config;
   const syn__state_field fields[SYN__STATE_FIELDS] = {
       {"train.step", s->step, 0, most, &s->step, NULL}, /* updates done */
@@ -23537,10 +23631,10 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
       {"train.validations", s->validations, 0, most, &s->validations, NULL},
       {"train.worse", s->worse, 0, most, &s->worse, NULL}, /* validations since the best */
       {"train.stopped", s->stopped, 0, 1, NULL, NULL}, /* computed again */
-      {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate}, /* of the last step */
+      {"train.rate", syn__float_bits(s->rate), 0, infinite - 1, NULL, &s->rate}, /* of a step */
       {"train.factor", syn__float_bits(s->factor), 0, syn__float_bits(1.0f), NULL, &s->factor},
-      {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid}, /* last validation */
-      {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best}, /* best validation */
+      {"train.valid", syn__float_bits(s->valid), 0, UINT32_MAX, NULL, &s->valid}, /* the last */
+      {"train.best", syn__float_bits(s->best), 0, infinite, NULL, &s->best}, /* best validation */
       {"train.kept", t->n_best, 0, k->average, NULL, NULL}, /* best weights in the file */
       {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL}, /* from here on: fixed */
       {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
@@ -23774,17 +23868,14 @@ static syn_status syn__trainer_resume(syn_trainer *t, syn_file *f) {
   syn_file_free(f);
   return s;
 }
-static int syn__trainer_can_load(const syn_trainer *t) {
-  return t && !syn__busy(t->c, t->busy, "training: the trainer is at work");
-}
 syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source) {
-  if (!syn__trainer_can_load(t)) return SYN_E_VALUE;
-  return syn__trainer_resume(t, syn_file_load_from(t->c, source));
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__trainer_resume(t, syn_file_load_from(t->c, source)));
 }
 #ifndef SYN_NO_STDIO
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  if (!syn__trainer_can_load(t)) return SYN_E_VALUE;
-  return syn__trainer_resume(t, syn_file_load(t->c, path));
+  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  return syn__train_leave(t, syn__trainer_resume(t, syn_file_load(t->c, path)));
 }
 #endif
 

@@ -605,6 +605,256 @@ static void test_small_ram(void) {
   syn_model_free(m);
 }
 
+/* -- sources that change what they belong to; checkpoints that are refused -- */
+
+static syn_config hostile_lm(void) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "pos -> linear(16) -> norm", k.d_model = 16, k.max_len = 8, k.tgt_vocab = 40;
+  return k;
+}
+
+typedef struct hostile_source {
+  bytes all;
+  size_t at;
+  syn_source *grows;   /* its size becomes larger while it is read; or null */
+  syn_trainer *freed;  /* freed while it is read; or null */
+} hostile_source;
+static size_t hostile_read(void *user, void *to, size_t size) {
+  hostile_source *s = (hostile_source *)user;
+  if (size > s->all.size - s->at) size = s->all.size - s->at;
+  memcpy(to, s->all.at + s->at, size);
+  s->at += size;
+  if (s->grows) s->grows->size = s->all.size + 100000;
+  syn_trainer_free(s->freed);
+  return size;
+}
+
+static void test_sources(void) {
+  static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[100000],\"data_offsets\":[0,100000]}}";
+  syn_config k = hostile_lm();
+  syn_train_config how;
+  hostile_source s;
+  syn_source from;
+  syn_context c;
+  syn_sink sink;
+  syn_model *m;
+  syn_trainer *t;
+  char size[8] = {(char)(sizeof header - 1)};
+  spoil_context(&c);
+  memset(&s, 0, sizeof s);
+  sink = sink_of(&s.all);
+  sink.write(sink.user, size, 8);
+  sink.write(sink.user, header, sizeof header - 1);
+  from.read = hostile_read, from.user = &s, from.size = s.all.size;
+  s.grows = &from;
+  CHECK(!syn_file_load_from(&c, &from) && strstr(c.message, "data_offsets"), "%s", c.message);
+  syn_context_clear(&c);
+  memset(&how, 0, sizeof how);
+  how.batch_tokens = 32;
+  m = syn_model_new(&c, &k);
+  t = syn_trainer_new(&c, m, &how);
+  free(s.all.at);
+  memset(&s, 0, sizeof s);
+  sink = sink_of(&s.all);
+  CHECK(!syn_trainer_save_to(t, &sink), "%s", c.message);
+  from.size = s.all.size;
+  s.freed = t; /* which does nothing but an error while the trainer loads */
+  syn_trainer_load_from(t, &from);
+  CHECK(syn_trainer_state(t)->step == 0 && strstr(c.message, "not freed"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  free(s.all.at);
+}
+
+/* The checkpoint `from` without its checksum, with the tensors of `weights`, with other numbers. */
+static bytes other_checkpoint(syn_context *c, const bytes *from, const bytes *weights, const char *best, const char *rate) {
+  syn_file *f = syn_file_view(c, from->at, from->size), *g = syn_file_view(c, weights->at, weights->size);
+  syn_pair pairs[64];
+  syn_entry entries[64];
+  size_t n = 0, m = 0, i;
+  bytes out;
+  syn_sink sink = sink_of(&out);
+  for (i = 0; i < syn_file_pair_count(f) && n < 64; i++) {
+    pairs[n] = *syn_file_pair(f, i);
+    if (!strcmp(pairs[n].key, "train.checksum")) continue;
+    if (best && !strcmp(pairs[n].key, "train.best")) pairs[n].value = best;
+    if (rate && !strcmp(pairs[n].key, "train.rate")) pairs[n].value = rate;
+    n++;
+  }
+  for (i = 0; i < syn_file_count(g) && m < 64; i++) entries[m++] = *syn_file_entry(g, i);
+  CHECK(!syn_file_write_to(c, &sink, pairs, n, entries, m), "%s", c->message);
+  syn_file_free(f);
+  syn_file_free(g);
+  return out;
+}
+
+static void test_refused_checkpoint(void) {
+  syn_config k = hostile_lm();
+  syn_train_config how;
+  hostile_source s;
+  syn_source from;
+  syn_context c;
+  bytes own, i4;
+  syn_sink sink;
+  syn_model *m;
+  syn_trainer *t;
+  int i;
+  spoil_context(&c);
+  memset(&how, 0, sizeof how);
+  how.batch_tokens = 32;
+  m = syn_model_new(&c, &k);
+  t = syn_trainer_new(&c, m, &how);
+  sink = sink_of(&own);
+  CHECK(!syn_trainer_save_to(t, &sink), "%s", c.message);
+  sink = sink_of(&i4);
+  CHECK(!syn_model_save_as_to(&c, m, "i4", &sink), "%s", c.message);
+  for (i = 0; i < 4; i++) { /* weights of i4 without moments; NaN as best loss; a rate below 0; nothing */
+    memset(&s, 0, sizeof s);
+    s.all = other_checkpoint(&c, &own, i ? &own : &i4, i == 1 ? "2143289344" : NULL, i == 2 ? "4286578688" : NULL);
+    from.read = hostile_read, from.user = &s, from.size = s.all.size;
+    CHECK((syn_trainer_load_from(t, &from) == SYN_OK) == (i == 3), "%d: %s", i, c.message);
+    CHECK(!strcmp(syn_model_param(m, 0)->type, "f32"), "%d: the model has changed: %s", i, syn_model_param(m, 0)->type);
+    syn_context_clear(&c);
+    free(s.all.at);
+  }
+  free(own.at);
+  free(i4.at);
+  syn_trainer_free(t);
+  syn_model_free(m);
+}
+
+/* A gradient counts until another pass, and once. */
+static void test_gradient_gone(void) {
+  static const int given[] = {2, 4, 5}, labels[] = {4, 5, 3};
+  syn_config k = hostile_lm();
+  syn_train_config how;
+  syn_gradient g;
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_batch b;
+  int i;
+  spoil_context(&c);
+  memset(&how, 0, sizeof how);
+  how.batch_tokens = 32;
+  m = syn_model_new(&c, &k);
+  t = syn_trainer_new(&c, m, &how);
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.tgt = given, b.labels = labels, b.tgt_width = 3;
+  for (i = 0; i < 3; i++) {
+    memset(&g, 0, sizeof g);
+    CHECK(!syn_trainer_accumulate(t, &b, 0, &g), "%s", c.message);
+    if (i == 0) syn_trainer_backward(t, &b, NULL);
+    if (i == 1) syn_trainer_update(t, &g, NULL);
+    if (i == 2) syn_trainer_step(t, &b, 1, NULL);
+    CHECK(c.status == SYN_OK && syn_trainer_update(t, &g, NULL) == SYN_E_VALUE && strstr(c.message, "syn_trainer_accumulate"), "%d: %s", i, c.message);
+    syn_context_clear(&c);
+  }
+  syn_trainer_free(t);
+  syn_model_free(m);
+}
+
+/* -- null places, null texts, numbers outside of their ranges -- */
+
+static void test_null_texts(void) {
+  static const char letters[] = "abcdefghij";
+  const double shares[] = {-1.0, 1.5, (double)NAN, HUGE_VAL, 0.25};
+  syn_text nothing = {NULL, 4}, part[SYN_HELD_PARTS], none = {NULL, 0}, all = {letters, 10};
+  syn_config k = hostile_lm();
+  syn_limits limits;
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_value value;
+  syn_fault fault;
+  char *text = (char *)malloc(40), out[4];
+  int i, n, count;
+  spoil_context(&c);
+  CHECK(syn_text_visible(nothing, out, 4) == 0 && !*out && syn_text_whole(nothing) == 4, "null texts");
+  CHECK(syn_text_hold_back(nothing, 0.1, part) == 2 && !part[0].size && !syn_text_hold_back(all, 0.1, NULL), "no text");
+  for (i = 0; i < 5; i++)
+    for (count = syn_text_hold_back(all, shares[i], part), n = 0; n < count; n++)
+      CHECK(part[n].at >= letters && part[n].at + part[n].size <= letters + 10, "share %g: part %d", shares[i], n);
+  CHECK(syn_text_write(&c, ".", NULL) == SYN_E_FILE, "a folder: %s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_text_write(&c, "", NULL) == SYN_E_VALUE, "no path: %s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_text_write(&c, "hostile.txt", &none) && !remove("hostile.txt"), "%s", c.message);
+  memset(&limits, 0, sizeof limits);
+  limits.keep = 1, limits.src_rows = limits.tgt_rows = 64;
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, &limits);
+  CHECK(!syn_run_tokens(r, 0, 0, NULL) && !syn_run_node(r, syn_model_node(m, 0), NULL, 0, NULL), "null places");
+  CHECK(!syn_run_node(r, NULL, NULL, 0, &value) && !syn_run_node(NULL, NULL, "weights", 0, &value), "null nodes");
+  syn_run_free(r);
+  syn_model_free(m);
+  k.decoder = strcpy(text, "pos -> nosuch(3) -> norm");
+  m = syn_model_outline(&c, &k, &fault);
+  memset(text, '#', 24);
+  CHECK(m && !strcmp(syn_model_config(m)->decoder, "pos -> nosuch(3) -> norm") && fault.name.size == 6 && !memcmp(fault.name.at, "nosuch", 6),
+        "the text of the caller: %s", c.message);
+  syn_context_clear(&c);
+  syn_model_free(m);
+  free(text);
+}
+
+/* Packing moves the weights: what was made before says so. */
+static void test_packed_before(void) {
+  static const int given[] = {2, 4, 5};
+  syn_config k = hostile_lm();
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_decoder *d;
+  syn_batch b;
+  int i;
+  spoil_context(&c);
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, NULL);
+  d = syn_decoder_new(&c, m, NULL);
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.tgt = given, b.tgt_width = 3;
+  CHECK(!syn_run_forward(r, &b) && !syn_decoder_run(d, &b, NULL, NULL) && !syn_model_pack(m), "%s", c.message);
+  for (i = 0; i < 3; i++) {
+    syn_status s = i == 0 ? syn_run_forward(r, &b) : i == 1 ? syn_decoder_run(d, &b, NULL, NULL) : syn_decoder_run_text(d, syn_text_of(""), syn_text_of(""), NULL, NULL);
+    CHECK(s == SYN_E_VALUE && strstr(c.message, "make a new one"), "%d: %s", i, c.message);
+    syn_context_clear(&c);
+  }
+  syn_decoder_free(d);
+  syn_run_free(r);
+  d = syn_decoder_new(&c, m, NULL);
+  CHECK(!syn_decoder_run(d, &b, NULL, NULL), "%s", c.message);
+  syn_decoder_free(d);
+  syn_model_free(m);
+}
+
+static void test_steps_chosen(void) {
+  static const int tokens[] = {4, 5, 6};
+  const double minutes[] = {0.0, -1.0, (double)NAN, 0.001};
+  syn_config k = hostile_lm();
+  syn_learn_config how;
+  syn_train_config train;
+  syn_choice choice;
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  int i;
+  spoil_context(&c);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  for (i = 0; i < 20; i++) syn_data_add(d, NULL, 0, tokens, 3);
+  for (i = 0; i < 4; i++) { /* a zeroed syn_train_config means its defaults */
+    memset(&how, 0, sizeof how), memset(&train, 0, sizeof train), memset(&choice, 0, sizeof choice);
+    how.minutes = minutes[i], how.choice = &choice, choice.epochs = 3.0;
+    CHECK((syn_choose_steps(&c, &how, m, &train, d, NULL) == SYN_OK) == (i == 3), "minutes %g: %s", minutes[i], c.message);
+    syn_context_clear(&c);
+  }
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
 int main(void) {
   test_place();
   test_growth();
@@ -619,5 +869,11 @@ int main(void) {
   test_decoder();
   test_floats();
   test_small_ram();
+  test_sources();
+  test_refused_checkpoint();
+  test_gradient_gone();
+  test_null_texts();
+  test_packed_before();
+  test_steps_chosen();
   return CHECK_END("hostile");
 }
