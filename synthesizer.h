@@ -1209,8 +1209,8 @@ SYN_API void syn_model_free(syn_model *m);
 /* For a process that only decodes or runs forward passes: the matrices of products become panels,
    in place, that all decoders and runs of the model read. So the weights are in memory once, where
    otherwise each decoder packs a copy. A decoder or run that was made before gives SYN_E_VALUE
-   afterwards; so does packing a model that has a trainer. From then on syn_param.x of these matrices
-   is null (not of layers with kinds of the caller), and what needs weights by row is SYN_E_VALUE:
+   afterwards; so does packing a model that has a trainer. From then on syn_param.x of these
+   matrices is null (not of layers with kinds of the caller), and what needs weights by row is SYN_E_VALUE:
    training, gradients, saving, beginning another model from this one, reading such a matrix by its
    name. Outputs are the same, bit for bit; decoders of type i8 make their own panels from these. */
 SYN_API syn_status syn_model_pack(syn_model *m);
@@ -3872,7 +3872,7 @@ static inline float syn__fmaf(float a, float b, float c) {
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
 #elif SYN__HAS_WASM || SYN__HAS_X86
 #define syn__fma1 SYN__N(fma1)
-#elif !SYN__FMAF_EXACT
+#elif !SYN__FMAF_EXACT || defined(__MINGW32__) /* the C library of MinGW rounds twice */
 #define syn__fma1 syn__fmaf
 #elif defined(__GNUC__)
 #define syn__fma1 __builtin_fmaf
@@ -16109,9 +16109,10 @@ typedef struct syn__int8_job {
 
 /* Row `row` [k] of the matrix; `copy` [k] is memory for it. */
 static const float *syn__int8_from(const syn__int8_job *j, size_t row, size_t k, float *copy) {
-  const float *x = j->from + (j->from ? syn__panel_row(row, k) : 0);
+  const float *x;
   size_t i;
   if (!j->from) return j->w->x + row * k;
+  x = j->from + syn__panel_row(row, k);
   for (i = 0; i < k; i++) copy[i] = x[16 * i];
   return copy;
 }
