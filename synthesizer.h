@@ -1206,13 +1206,14 @@ SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
    the nodes before the error, which is recorded and *fault says where. */
 SYN_API syn_model *syn_model_outline(syn_context *c, const syn_config *config, syn_fault *fault);
 SYN_API void syn_model_free(syn_model *m);
-/* For a process that only decodes or runs forward passes: the matrices of products become panels,
-   in place, that all decoders and runs of the model read. So the weights are in memory once, where
-   otherwise each decoder packs a copy. A decoder or run that was made before gives SYN_E_VALUE
-   afterwards; so does packing a model that has a trainer. From then on syn_param.x of these
-   matrices is null (not of layers with kinds of the caller), and what needs weights by row is SYN_E_VALUE:
-   training, gradients, saving, beginning another model from this one, reading such a matrix by its
-   name. Outputs are the same, bit for bit; decoders of type i8 make their own panels from these. */
+/* For a process that only decodes or runs forward passes: the matrices of products become
+   panels, in place, that all decoders and runs of the model read. So the weights are in memory
+   once, where otherwise each decoder packs a copy. A decoder or run that was made before gives
+   SYN_E_VALUE afterwards; so does packing a model that has a trainer. From then on syn_param.x of
+   these matrices is null (not of layers with kinds of the caller), and what needs weights by row is
+   SYN_E_VALUE: training, gradients, saving, beginning another model from this one, reading such a
+   matrix by its name. Outputs are the same, bit for bit; decoders of type i8 make their own panels
+   from these. */
 SYN_API syn_status syn_model_pack(syn_model *m);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
