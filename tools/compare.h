@@ -361,11 +361,12 @@ static void check_folder(const arguments *a, const char *folder) {
     char *path = path_behind(a->given[i].value), *name = path + (file_name(path) - path);
     int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
     *name = 0;
-    if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
-        same_file(*path ? path : ".", folder))
+    own = own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
+          same_file(*path ? path : ".", folder);
+    free(path);
+    if (own)
       fail(WRONG_USE, "compare --%s %s: compare itself writes files of this name in its folder; "
            "--folder DIR names another", o->name, a->given[i].value);
-    free(path);
   }
 }
 
