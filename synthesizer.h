@@ -294,26 +294,19 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
-   0.2.0. Interface: a program and a library of different versions are told so (SYN_E_VERSION), also
-   a program of 0.1; syn_context begins with status and message; SYN_NO_TRAIN, which replaces
-   SYN_INFERENCE, leaves training out at compile time; the kernels may be an object file of their
-   own (SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS); syn_trainer_save has the arguments of
-   syn_trainer_load; counts of steps and labels are int64_t; alloc, parallel and cancel of
-   syn_options have a user each; syn_init_report has a fourth argument; a program adds up the
-   gradients of several processes itself, by syn_trainer_next, _accumulate and _update, in place of
-   rank, ranks and reduce; syn_choose, syn_choose_steps, syn_trainer_deadline: the steps of
-   syn_learn; syn_trace stands in tools/document.h, and takes the model, too.
-   Files: a syn_source gives models, tensors and checkpoints, a sink takes checkpoints, too; a file
-   is saved through a new file of a random name, and may be a pipe such as /dev/stdout;
-   syn_model_pack, after syn_model_load, is how decoders share packed weights; tensors of weights of
-   a file that was loaded have no data; syn_param.panels is gone; weights of i4 have a smaller
-   error; a checkpoint of other tokenizers is refused.
+   0.2.0. Interface: a program and a library of different versions are told so (SYN_E_VERSION);
+   SYN_NO_TRAIN replaces SYN_INFERENCE; SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS; syn_trainer_save has
+   the arguments of syn_trainer_load; steps and labels are int64_t; alloc, parallel and cancel of
+   syn_options have a user each; syn_init_report has a fourth argument; syn_trainer_next,
+   _accumulate and _update replace ranks; syn_choose, syn_choose_steps; syn_trace stands in
+   tools/document.h.
+   Files: syn_source; saving goes through a new file of a random name; syn_model_pack replaces
+   syn_model_load_packed; tensors of weights of a loaded file have no data.
    Behaviour: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at
    runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold the
    characters of its texts spells them in bytes, or is refused; a callback that calls back into its
-   object gets an error; syn_learn names a wrong row as syn_data_add_text; a dropout(rate) behind a
-   layer that ends with dropout is no longer ignored; syn_cost.decode_bytes has what attention to
-   the source keeps. */
+   object gets an error; a dropout(rate) behind a layer that ends with dropout is that layer's
+   rate. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -6524,12 +6517,13 @@ int syn_version(void) { return SYN_VERSION_NUMBER; }
 /* Another layout of the structs: of `c` only status and message are written, since the context of
    the program may be smaller. What is made with a context asks syn__alloc, which refuses it. */
 static syn_status syn__version_fail(syn_context *c, uint32_t abi) {
-  const unsigned version = abi >> 16;
+  const unsigned version = (unsigned)(abi >> 16);
   c->status = SYN_OK;
   if (version == SYN_VERSION_NUMBER)
     return syn__fail(c, SYN_E_VERSION, "syn_context_init: program and library are compiled with "
                      "synthesizer.h " SYN_VERSION ", but with options that change its structs, "
-                     "which have %u and %u bytes", abi & 0xFFFFu, SYN_ABI & 0xFFFFu);
+                     "which have %u and %u bytes", (unsigned)(abi & 0xFFFF),
+                     (unsigned)(SYN_ABI & 0xFFFF));
   return syn__fail(c, SYN_E_VERSION, "syn_context_init: this program was compiled with "
                    "synthesizer.h %u.%u.%u, the library is " SYN_VERSION ": compile both with the "
                    "same header", version / 10000, version / 100 % 100, version % 100);
@@ -15451,7 +15445,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* 0, with an error: syn_model_pack has moved the weights since the run or its decoder was made. */
+/* 0, with an error: syn_model_pack has moved the weights since r was made. */
 static int syn__weights_stay(const syn_run *r) {
   return r->packed == r->m->packed ||
          !syn__fail(r->tape.c, SYN_E_VALUE, "the model was packed (syn_model_pack) after this run "
@@ -20247,7 +20241,7 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
-  int summed;               /* 1: `gradient` is the sum of syn_trainer_accumulate */
+  int summed;               /* 1: `gradient` is a sum that no update has used */
   int busy;                 /* 1: one of its functions is at work */
   int running;              /* 1: syn_trainer_run is, or has called its report */
   /* of syn_trainer_deadline: the clock when the minutes began, and when it last looked; updates
@@ -20814,6 +20808,43 @@ static void syn__optimize(syn__step *s) {
   if (t->optimizer->tensors) t->optimizer->tensors(s);
   s->elements = syn__mean_update;
   if (t->mean) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
+}
+
+/* -- frozen tensors -- */
+
+/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
+static int syn__frozen(const syn_trainer *t, const syn_param *p) {
+  const char *at = t->config.freeze;
+  int found = !p->trained;
+  while (at && !found) found = syn__pattern_is(syn__pattern_next(&at), p->name);
+  return found;
+}
+
+/* A pattern that matches no tensor is an error: it would train what was meant to stay. */
+static syn_status syn__freeze_check(const syn_trainer *t) {
+  const char *at = t->config.freeze;
+  size_t i;
+  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__utf8_invalid(at))) /* a checkpoint holds it */
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
+                     (unsigned long)strlen(at), SYN_MAX_TEXT);
+  while (at) {
+    syn_text pattern = syn__pattern_next(&at);
+    const syn_text shown = syn__text_of(pattern.at, pattern.size < 80 ? pattern.size : 80);
+    const char *nearest = NULL;
+    int found = 0;
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      found = syn__pattern_is(pattern, t->m->g.params[i].name);
+    for (i = 0; i < t->m->g.n_params && !found; i++)
+      nearest = syn__nearer(pattern.at, pattern.size, nearest, t->m->g.params[i].name);
+    if (!found)
+      return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
+                       (int)syn_text_whole(shown), shown.at, nearest ? nearest : "");
+  }
+  if (!t->n_trained)
+    return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train",
+                     t->config.freeze ? t->config.freeze : "");
+  return SYN_OK;
 }
 
 /* ==============================================================================================
@@ -21386,43 +21417,6 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
    Weights, moments, kept checkpoints, syn_train_state, configuration and data decide everything
    that follows: a training that continues from a checkpoint (>>checkpoint) gives the same bits. */
 
-/* -- frozen tensors -- */
-
-/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
-static int syn__frozen(const syn_trainer *t, const syn_param *p) {
-  const char *at = t->config.freeze;
-  int found = !p->trained;
-  while (at && !found) found = syn__pattern_is(syn__pattern_next(&at), p->name);
-  return found;
-}
-
-/* A pattern that matches no tensor is an error: it would train what was meant to stay. */
-static syn_status syn__freeze_check(const syn_trainer *t) {
-  const char *at = t->config.freeze;
-  size_t i;
-  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__utf8_invalid(at))) /* a checkpoint holds it */
-    return syn__fail(t->c, SYN_E_VALUE,
-                     "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
-                     (unsigned long)strlen(at), SYN_MAX_TEXT);
-  while (at) {
-    syn_text pattern = syn__pattern_next(&at);
-    const syn_text shown = syn__text_of(pattern.at, pattern.size < 80 ? pattern.size : 80);
-    const char *nearest = NULL;
-    int found = 0;
-    for (i = 0; i < t->m->g.n_params && !found; i++)
-      found = syn__pattern_is(pattern, t->m->g.params[i].name);
-    for (i = 0; i < t->m->g.n_params && !found; i++)
-      nearest = syn__nearer(pattern.at, pattern.size, nearest, t->m->g.params[i].name);
-    if (!found)
-      return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
-                       (int)syn_text_whole(shown), shown.at, nearest ? nearest : "");
-  }
-  if (!t->n_trained)
-    return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train",
-                     t->config.freeze ? t->config.freeze : "");
-  return SYN_OK;
-}
-
 /* -- the arrays of the trainer -- */
 
 /* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
@@ -21717,6 +21711,7 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, int numbe
   if (add) syn__train_exchange_gradients(t);
   syn__train_pass(t, 1.0f, g);
   if (add) syn_accumulate(tape, t->gradient, t->before, 1.0f, t->floats, 0);
+  t->summed = 1;
   return SYN_OK;
 }
 
@@ -21772,6 +21767,7 @@ static syn_status syn__train_update(syn_trainer *t, const syn_gradient *g, float
                      (double)*loss, (long long)t->state.step + 1, fabs(norm), (double)s.rate,
                      fabs(reach), (double)s.decay);
   t->state.tokens += g->labels;
+  t->summed = 0;
   syn__optimize(&s);
   return SYN_OK;
 }
@@ -21841,9 +21837,7 @@ syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int nu
   s = syn__train_ready(t);
   if (s != SYN_OK) return s;
   s = syn__train_ends(t, batch);
-  if (s == SYN_OK) s = syn__train_batch(t, batch, number, g);
-  if (s == SYN_OK) t->summed = 1;
-  return syn__train_leave(t, s);
+  return syn__train_leave(t, s != SYN_OK ? s : syn__train_batch(t, batch, number, g));
 }
 
 syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss) {
@@ -21853,10 +21847,7 @@ syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss
   *loss = 0.0f;
   if (!t || syn__gradient_fits(t, g, 0)) return SYN_E_VALUE;
   s = syn__train_ready(t);
-  if (s != SYN_OK) return s;
-  s = syn__train_update(t, g, loss);
-  if (s == SYN_OK) t->summed = 0;
-  return syn__train_leave(t, s);
+  return s != SYN_OK ? s : syn__train_leave(t, syn__train_update(t, g, loss));
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -22010,8 +22001,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!syn__given(c, m, "model") || !syn__given(c, d, "data"))
-    return SYN_E_VALUE;
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
   if (c->status) return c->status;
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
@@ -23182,7 +23172,7 @@ static int syn__path_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
-/* A device or pipe, which is opened when there is something to write. */
+/* A device or a pipe. */
 static int syn__path_pipe(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
@@ -26934,7 +26924,7 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
    >>small lowering   from a node of a network to instructions, in the order of the kinds
    ============================================================================================== */
 
-/* What the interpreter knows: more activations or tokenizers must be added there, too. */
+/* The interpreter must know all of them. */
 typedef char syn__small_acts[SYN__ACTS == SYN__SWISH + 1 && SYN__SWISH == 4 ? 1 : -1];
 typedef char syn__small_texts[SYN__COUNT(syn__tokenizer_kinds) == SYN__TEXT_LINE + 1 ? 1 : -1];
 

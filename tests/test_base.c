@@ -367,7 +367,22 @@ static void test_nearest(void) {
   CHECK(syn__number_write(longer, sizeof longer, 17, 0.5) == 3 && !strcmp(longer, "0.5"), "%s", longer);
 }
 
+/* A program of another version or layout, and one of 0.1: of the context only status and message are written. */
+static void test_version(void) {
+  double old[80]; /* the context of 0.1 had 504 bytes on 64 bits */
+  syn_context c;
+  CHECK(syn_version() == SYN_VERSION_NUMBER, "%d", syn_version());
+  CHECK(syn_context_init_abi(&c, NULL, SYN_ABI + 65536) == SYN_E_VERSION && strstr(c.message, "the library is " SYN_VERSION), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(c.status == SYN_E_VERSION && !syn__alloc(&c, 1, 1) && !syn_context_exact(&c), "such a context is used");
+  CHECK(syn_context_init_abi(&c, NULL, SYN_ABI + 8) == SYN_E_VERSION && strstr(c.message, "options that change"), "%s", c.message);
+  memset(old, 0x5A, sizeof old);
+  CHECK((syn_context_init)((syn_context *)(void *)old, NULL) == SYN_E_VERSION && ((syn_context *)(void *)old)->status == SYN_E_VERSION, "0.1");
+  CHECK((syn_context_init)(NULL, NULL) == SYN_E_VERSION && ((unsigned char *)old)[504] == 0x5A, "0.1 without a context");
+}
+
 int main(void) {
+  test_version();
   test_too_large();
   test_sizes();
   test_elementary();

@@ -22,10 +22,10 @@ typedef struct training {
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
   syn_learn_config timed;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
-  long first_step, shown_step, shown_tokens;
+  int64_t first_step, shown_step, shown_tokens;
   float factor;               /* of the learning rate, when it was shown last */
   double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
-  long seen;                                  /* steps of this run */
+  int64_t seen;                                 /* steps of this run */
   double unknown[2];          /* share of the tokens of training and validation */
 } training;
 
@@ -56,7 +56,7 @@ static void check_writable(const char *path) {
 /* Estimated seconds to the end, by steps and by minutes; below 0: unknown. */
 static double train_left(const training *r, const syn_train_state *s, double now) {
   double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
-  long done = s->step - r->first_step;
+  int64_t done = s->step - r->first_step;
   if (r->config.steps < LONG_MAX && done > 0)
     left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
   if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left))
@@ -126,7 +126,7 @@ static void train_json(const training *r, double speed, double now, int validate
 /* The loss shown is the mean over the steps since the last line. */
 static void train_show(training *r, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  long steps = s->step - r->shown_step;
+  int64_t steps = s->step - r->shown_step;
   double span = now - r->shown;
   double labels = (double)(s->tokens - r->shown_tokens);
   double speed = span > 0.0 ? labels * r->per_label / span : 0.0;
@@ -834,7 +834,8 @@ static void train_resume(training *r) {
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
   if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
-  if (!r->json) fprintf(stderr, "continues from step %ld of %s\n", r->first_step, r->checkpoint);
+  if (!r->json) fprintf(stderr, "continues from step %lld of %s\n", (long long)r->first_step,
+                       r->checkpoint);
 }
 
 /* -- the end -- */
@@ -856,7 +857,7 @@ static void train_check_warmup(const training *r, int64_t steps) {
    fifty. */
 static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
-  long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
+  int64_t n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
   double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
   if (!r->first_step && r->first_loss > start) start = r->first_loss;
   for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;

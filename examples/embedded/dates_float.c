@@ -6,7 +6,7 @@
 #define SYN_SCORES(X) X(v) X(r)
 #define SOURCE 13 /* twelve words, an end */
 #define TARGET 11 /* ten digits and dashes, an end */
-#define HEAP (50 * 1024)
+#define HEAP (50 * 1024 + 256)
 #include "demo_float.h"
 
 int main(void) { return demo_main(dates_float_model.bytes, sizeof dates_float_model.bytes); }

@@ -56,7 +56,7 @@ printf 'one two\tthree\nfour\tfive six\n' >pairs.tsv
 good 2 --data pairs.tsv --tokenizer space --model pairs --steps 2
 sed 's/six/ten/' pairs.tsv >other.tsv
 run 2 --data other.tsv --tokenizer space --model pairs --resume && fail "resumed with other data"
-grep -q 'the checkpoint is of other data' log || fail "no word of the other data"
+grep -q 'learned from other texts' log || fail "no word of the other data"
 run 0 --steps twelve && fail "a word for a number"
 grep -q -e '--steps: wanted a number' log || fail "no word of the number"
 echo "mpi: passed"
