@@ -6544,7 +6544,8 @@ typedef struct syn__context_0_1 {
 } syn__context_0_1;
 #undef syn_context_init
 syn_status syn_context_init(syn_context *c, const syn_options *options) {
-  const size_t at = offsetof(syn__context_0_1, status);
+  syn__context_0_1 old;
+  const size_t at = (size_t)((char *)&old.status - (char *)&old);
   syn_context now;
   SYN__UNUSED(options);
   memset(&now, 0, sizeof now);
@@ -14842,7 +14843,7 @@ static void syn__pack_in_place(const syn_context *c, float *x, const syn_param *
   }
 }
 
-/* A larger block for all weights, where narrow matrices take much more memory in panels. */
+/* A larger block: narrow matrices take much more memory in panels. */
 static syn_status syn__weights_grow(syn_model *m) {
   float *block = (float *)syn__alloc(m->c, m->packed_floats, sizeof *block);
   size_t i;
@@ -22447,7 +22448,7 @@ static double syn__seconds(void) {
 static double syn__learn_clock(const syn_learn_config *k) {
   return k->seconds ? k->seconds(k->user) : syn__seconds();
 }
-/* 1, with an error: there are minutes, but no clock. */
+/* 1, with an error: minutes, but no clock. */
 static int syn__learn_no_clock(syn_context *c, const syn_learn_config *k) {
 #ifdef SYN_NO_STDIO
   return !k->seconds && k->minutes > 0.0 &&

@@ -830,6 +830,78 @@ static void test_packed_before(void) {
   syn_model_free(m);
 }
 
+/* Null or wrong arguments of calls that look at a model, a run or a choice. */
+static void test_wrong_arguments(void) {
+  static const int tokens[] = {2, 4, 5}, ignored[] = {0, 0, 0};
+  syn_config k = hostile_lm();
+  syn_learn_config how;
+  syn_train_config train;
+  syn_choice choice;
+  syn_text text = {"a b", 3};
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_data *d;
+  syn_trainer *t;
+  syn_decoder *decoder;
+  syn_tape tape;
+  syn_batch b;
+  double loss[4];
+  int64_t labels[4];
+  float x[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+  size_t p;
+  int i, n, stream, width;
+  spoil_context(&c);
+  memset(&how, 0, sizeof how), memset(&train, 0, sizeof train), memset(&choice, 0, sizeof choice);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  r = syn_run_new(&c, m, NULL);
+  syn_data_add(d, NULL, 0, tokens + 1, 2);
+  for (i = 0; i < 7; i++) {
+    how.choice = i == 3 ? NULL : &choice, how.minutes = 1.0;
+    if (i == 6) syn_model_new(&c, NULL);
+    CHECK(syn_choose_steps(i == 0 ? NULL : &c, i == 1 ? NULL : &how, i == 2 ? NULL : m, i == 4 ? NULL : &train, i == 5 ? NULL : d, NULL) == SYN_E_VALUE, "%d", i);
+    syn_context_clear(&c);
+  }
+  for (i = 0; i < 5; i++) {
+    how.choice = i == 2 ? NULL : &choice, how.task = "classify";
+    if (i == 4) syn_model_new(&c, NULL);
+    CHECK(syn_choose(i == 0 ? NULL : &c, i == 1 ? NULL : &how, i == 3 ? NULL : &text, &text, 1) != SYN_OK, "choose %d", i);
+    syn_context_clear(&c);
+  }
+  for (i = 0; i < 5; i++) {
+    if (i == 4) syn_model_new(&c, NULL);
+    CHECK(syn_model_evaluate_rows(&c, i == 0 ? NULL : m, i == 1 ? NULL : d, i == 2 ? NULL : loss, i == 3 ? NULL : labels) == SYN_E_VALUE, "rows %d", i);
+    syn_context_clear(&c);
+  }
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.tgt = tokens, b.tgt_width = 3;
+  CHECK(!syn_run_forward(r, &b) && syn_run_tokens(r, 1, 0, &n) && n == 3, "%s", c.message);
+  for (i = -1; i < 5; i++) CHECK(i == 1 || (!syn_run_tokens(r, i, 0, &n) && !n), "tokens of side %d", i);
+  CHECK(!syn_run_tokens(r, 1, -1, &n) && !syn_run_tokens(r, 1, 9, &n) && !syn_run_tokens(NULL, 1, 0, &n), "tokens");
+  CHECK(syn_model_maker(NULL, 0, &stream, &width) == -1 && syn_model_maker(m, -7, NULL, NULL) == -1 &&
+            syn_model_maker(m, 9999, &stream, &width) == -1 && !width, "makers");
+  syn_model_maker(m, SYN_FEEDBACK, &stream, &width);
+  syn_dropout(&r->tape, syn_model_node(m, 0), 0.5f, x, 4);
+  CHECK(syn_data_add_text(d, m, syn_text_of(""), text) == SYN_E_VALUE && strstr(c.message, "no tokenizer"), "%s", c.message);
+  syn_context_clear(&c);
+  t = syn_trainer_new(&c, m, NULL);
+  b.labels = ignored;
+  CHECK(syn_trainer_backward(t, &b, NULL) == SYN_E_VALUE && strstr(c.message, "without a label"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_trainer_free(t);
+  for (p = 0; p < syn_model_param_count(m); p++)
+    for (i = 0; i < (int)syn_model_param(m, p)->size; i++) syn_model_param(m, p)->x[i] = NAN;
+  decoder = syn_decoder_new(&c, m, NULL);
+  CHECK(!syn_decoder_run(decoder, &b, NULL, NULL), "%s", c.message); /* no logit is a number: it ends */
+  tape = decoder->run->tape, tape.decode = &decoder->decode;
+  CHECK(!syn_source_cache_rows(&tape, syn_model_node(m, 0)), "an lm has no source");
+  syn_decoder_free(decoder);
+  syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
 static void test_steps_chosen(void) {
   static const int tokens[] = {4, 5, 6};
   const double minutes[] = {0.0, -1.0, (double)NAN, 0.001};
@@ -874,6 +946,7 @@ int main(void) {
   test_gradient_gone();
   test_null_texts();
   test_packed_before();
+  test_wrong_arguments();
   test_steps_chosen();
   return CHECK_END("hostile");
 }
