@@ -18671,7 +18671,7 @@ const char *syn_file_value(const syn_file *f, const char *key) {
 typedef struct syn__stream_in {
   syn_context *c;
   const char *where; /* for messages: the end of a path, or "source" */
-  const syn_source *source;
+  syn_source source; /* a copy: its function may change that of the caller */
   size_t at; /* bytes read so far */
 } syn__stream_in;
 
@@ -18682,21 +18682,21 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
 #ifndef SYN_NO_STDIO
   errno = 0;
 #endif
-  got = s->source->read(s->source->user, to, size);
+  got = s->source.read(s->source.user, to, size);
   s->at += got;
   if (got == size) return SYN_OK;
 #ifndef SYN_NO_STDIO
   if (errno) reason = strerror(errno);
 #endif
   return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", s->where,
-                   (unsigned long)s->at, (unsigned long)s->source->size, reason);
+                   (unsigned long)s->at, (unsigned long)s->source.size, reason);
 }
 
 /* The whole file as a block, or its header alone; null (recorded): failed. Memory is allocated only
    where the first 8 bytes can begin a safetensors file of that size. */
 static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
   unsigned char head[8] = {0}, *block;
-  size_t size = s->source->size, length;
+  size_t size = s->source.size, length;
   if (size >= sizeof head && syn__stream_read(s, head, sizeof head)) return NULL;
   length = syn__header_length(s->c, s->where, head, size);
   if (!length) return NULL;
@@ -18713,10 +18713,9 @@ static unsigned char *syn__stream_block(syn__stream_in *s, int whole) {
 }
 
 static syn_file *syn__file_read(syn_context *c, const char *where, const syn_source *source) {
-  syn__stream_in s = {c, where, source, 0};
-  const size_t size = source->size; /* read may change it */
+  syn__stream_in s = {c, where, *source, 0};
   void *block = syn__stream_block(&s, 1);
-  return block ? syn__file_open(c, where, block, block, size) : NULL;
+  return block ? syn__file_open(c, where, block, block, s.source.size) : NULL;
 }
 syn_file *syn_file_load_from(syn_context *c, const syn_source *source) {
   if (!syn__given(c, source && source->read ? source : NULL, "source")) return NULL;
@@ -19435,10 +19434,9 @@ static syn_status syn__model_stream(syn__stream_in *s, syn_model *m) {
 }
 
 static syn_model *syn__model_read(syn_context *c, const char *where, const syn_source *source) {
-  syn__stream_in s = {c, where, source, 0};
-  const size_t size = source->size; /* read may change it */
+  syn__stream_in s = {c, where, *source, 0};
   void *block = syn__stream_block(&s, 0);
-  syn_file *f = block ? syn__file_parse(c, where, block, block, size) : NULL;
+  syn_file *f = block ? syn__file_parse(c, where, block, block, s.source.size) : NULL;
   syn_model *m = syn__model_of(c, f);
   if (!m || !syn__model_stream(&s, m)) return m;
   syn_model_free(m);
