@@ -179,20 +179,6 @@ static unsigned long long place(const syn_model *m, const syn_trainer *t) {
   return hash;
 }
 
-/* 1: the checkpoint has the tokens of the data, whose numbers mean others in another text. */
-static int same_tokens(job *j, const syn_model *m) {
-  const syn_tokenizer *t = syn_model_tokenizer(m, SYN_SRC); /* of both sides */
-  size_t size = syn_tokenizer_save(t, NULL, 0);
-  syn_file *f = syn_file_load(&j->c, j->model);
-  const syn_entry *e = f ? syn_file_find(f, "tokenizer.src") : NULL;
-  char *bytes = (char *)malloc(size);
-  int same = e && bytes && e->bytes == size && syn_tokenizer_save(t, bytes, size) == size &&
-             memcmp(e->data, bytes, size) == 0;
-  free(bytes);
-  syn_file_free(f);
-  return same;
-}
-
 static int train(job *j, const syn_text *list, size_t n) {
   syn_model *m = network(j, list, n);
   syn_trainer *t = trainer(j, m);
@@ -202,7 +188,6 @@ static int train(job *j, const syn_text *list, size_t n) {
     syn_data_add_text(d, m, list[i], list[i + 1]);
   if (j->c.status) return stop("start", j->c.message);
   if (j->resume && syn_trainer_load(t, j->model)) return stop("resume", j->c.message);
-  if (j->resume && !same_tokens(j, m)) return stop("resume", "the checkpoint is of other data");
   if (!same_everywhere(place(m, t)))
     return stop("start", "the ranks have other weights, or checkpoints");
   if (updates(j, t, d)) return stop("training", j->c.status ? j->c.message : "MPI has failed");
