@@ -90,20 +90,22 @@ done
 if command -v tcc >/dev/null 2>&1; then library="tcc -w"; else library="$cc -w -O0 -DSYN_NO_SIMD"; fi
 printf '#define SYNTHESIZER_IMPLEMENTATION\n#include "synthesizer.h"\n' >library.c
 $library -I"$here/.." -c library.c -o library.o || exit 1
+cat >main.c <<'C'
+int main(void) {
+  struct { syn_context c; char behind[64]; } x;
+  int i, s, changed = 0;
+  for (i = 0; i < (int)sizeof x; i++) ((char *)&x)[i] = 99;
+  s = (int)syn_context_init(&x.c, NULL);
+  for (i = 0; i < 64; i++) changed += x.behind[i] != 99;
+  syn_context_clear(&x.c);
+  printf("%d %d %d %s\n", s == (int)x.c.status, changed, syn_data_new(&x.c) != NULL, x.c.message);
+  return 0;
+}
+C
 cat >program.c <<'C'
 #include <stdio.h>
 #include "synthesizer.h"
-int main(void) {
-  struct { syn_context c; char behind[64]; } x;
-  syn_status s;
-  int i, changed = 0;
-  for (i = 0; i < (int)sizeof x; i++) ((char *)&x)[i] = 99;
-  s = syn_context_init(&x.c, NULL);
-  for (i = 0; i < 64; i++) changed += x.behind[i] != 99;
-  syn_context_clear(&x.c);
-  printf("%d %d %d %s\n", s == x.c.status, changed, syn_data_new(&x.c) != NULL, x.c.message);
-  return 0;
-}
+#include "main.c"
 C
 says() { # HEADER: what a program says that was compiled with it
   mkdir -p other && cp "$1" other/synthesizer.h && $library -Iother program.c library.o -o program -lm && ./program
@@ -140,16 +142,7 @@ typedef struct syn_context {
 int syn_context_init(syn_context *c, const syn_options *options);
 void syn_context_clear(syn_context *c);
 void *syn_data_new(syn_context *c);
-int main(void) {
-  struct { syn_context c; char behind[64]; } x;
-  int i, s, changed = 0;
-  for (i = 0; i < (int)sizeof x; i++) ((char *)&x)[i] = 99;
-  s = syn_context_init(&x.c, NULL);
-  for (i = 0; i < 64; i++) changed += x.behind[i] != 99;
-  syn_context_clear(&x.c);
-  printf("%d %d %d %s\n", s == x.c.status, changed, syn_data_new(&x.c) != NULL, x.c.message);
-  return 0;
-}
+#include "main.c"
 C
 $library old.c library.o -o old -lm
 is "a program of 0.1" "1 0 0 syn_context_init: this program was compiled with synthesizer.h 0.1.0, the library is \

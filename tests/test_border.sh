@@ -289,22 +289,22 @@ printf 'ab\tba\nab \tdc\n' >blanks.tsv
 says 'labels with blanks' '*blanks.tsv: 1 labels begin or end in a blank, which makes them other labels*' train $net \
   --task classify --data blanks.tsv --encoder linear --tokenizer char -o n
 # -- options that do nothing here --
-idle='has no effect'
-says 'no search' "syn: --alpha $idle: classes and tags are chosen without a search" run -m lf.class --alpha 1 lf.in
-says 'eval: no search' "*syn: --beam $idle: classes and tags are chosen*" eval -m lf.class --beam 1 --data labels.tsv
-says 'sampling without temperature' "syn: --top-k $idle: there is no --temperature*--seed $idle*" run -m lf --seed 1 --top-k 2 lf.in
-says 'eval of lm' "*--beam $idle: a loss needs no output*--max-len $idle*--type $idle*" eval -m lf.lm --data lf.tsv --beam 2 \
+unused='has no effect'
+says 'no search' "syn: --alpha $unused: classes and tags are chosen without a search" run -m lf.class --alpha 1 lf.in
+says 'eval: no search' "*syn: --beam $unused: classes and tags are chosen*" eval -m lf.class --beam 1 --data labels.tsv
+says 'sampling without temperature' "syn: --top-k $unused: there is no --temperature*--seed $unused*" run -m lf --seed 1 --top-k 2 lf.in
+says 'eval of lm' "*--beam $unused: a loss needs no output*--max-len $unused*--type $unused*" eval -m lf.lm --data lf.tsv --beam 2 \
   --max-len 3 --type i8
-says 'a loss alone' "*--too-long $idle: a loss needs no output*" eval -m lf --data lf.tsv --metric ppl --too-long cut
-says 'train: no decoder' "*--decoder $idle: classes and tags have no decoder*--every $idle*" train $net --task classify --data lf.tsv \
+says 'a loss alone' "*--too-long $unused: a loss needs no output*" eval -m lf --data lf.tsv --metric ppl --too-long cut
+says 'train: no decoder' "*--decoder $unused: classes and tags have no decoder*--every $unused*" train $net --task classify --data lf.tsv \
   --encoder linear --decoder linear --tokenizer char --every 2 -o n
-says 'train: lm' "*--encoder $idle: a language model*--many-classes $idle*" train $net --task lm --data lf.tsv --encoder linear \
+says 'train: lm' "*--encoder $unused: a language model*--many-classes $unused*" train $net --task lm --data lf.tsv --encoder linear \
   --decoder linear --batch 40 --tokenizer char --many-classes -o n
-says 'embed' "*--beam $idle: --layout file*" embed -m lf --layout file --beam 2 -o n
-says 'trace' "*--target $idle: there is no --input*--count $idle: there is no --data*--cell $idle*" trace -m lf --target a \
+says 'embed' "*--beam $unused: --layout file*" embed -m lf --layout file --beam 2 -o n
+says 'trace' "*--target $unused: there is no --input*--count $unused: there is no --data*--cell $unused*" trace -m lf --target a \
   --count 2 --cell 2 -o n
-says 'trace of a network' "*--input $idle: there is no --model*" trace --encoder linear --decoder 'linear->mh_dot_att' --input a -o n
-says 'info' "*--type $idle: there is no --board*" info -m lf --type i4
+says 'trace of a network' "*--input $unused: there is no --model*" trace --encoder linear --decoder 'linear->mh_dot_att' --input a -o n
+says 'info' "*--type $unused: there is no --board*" info -m lf --type i4
 
 # -- values are printed when all are computed; a loss of no line is not defined --
 refused 'a metric that fails' 1 'syn: pearson wants one number a line*' score --metric exact,pearson lf.in lf.in

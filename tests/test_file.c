@@ -645,7 +645,7 @@ static void test_source(const store *whole) {
           "tensor %lu", (unsigned long)i);
   syn_file_free(view);
   syn_file_free(f);
-  for (n = 0; n < 12; n++) { /* a source that is too small asks for no byte, or for the first 8 */
+  for (n = 0; n < 12; n++) { /* of a source that is too small no byte is read, or the first 8 */
     s.at = 0;
     source.size = n;
     context_on(&c, &h, 0);

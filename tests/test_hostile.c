@@ -614,6 +614,17 @@ static syn_config hostile_lm(void) {
   return k;
 }
 
+/* That network with a trainer, in a context of its own. */
+static syn_trainer *hostile_trainer(syn_context *c, syn_model **m) {
+  syn_config k = hostile_lm();
+  syn_train_config how;
+  spoil_context(c);
+  memset(&how, 0, sizeof how);
+  how.batch_tokens = 32;
+  *m = syn_model_new(c, &k);
+  return syn_trainer_new(c, *m, &how);
+}
+
 typedef struct hostile_source {
   bytes all;
   size_t at;
@@ -632,8 +643,6 @@ static size_t hostile_read(void *user, void *to, size_t size) {
 
 static void test_sources(void) {
   static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[100000],\"data_offsets\":[0,100000]}}";
-  syn_config k = hostile_lm();
-  syn_train_config how;
   hostile_source s;
   syn_source from;
   syn_context c;
@@ -641,7 +650,7 @@ static void test_sources(void) {
   syn_model *m;
   syn_trainer *t;
   char size[8] = {(char)(sizeof header - 1)};
-  spoil_context(&c);
+  t = hostile_trainer(&c, &m);
   memset(&s, 0, sizeof s);
   sink = sink_of(&s.all);
   sink.write(sink.user, size, 8);
@@ -650,10 +659,6 @@ static void test_sources(void) {
   s.grows = &from;
   CHECK(!syn_file_load_from(&c, &from) && strstr(c.message, "data_offsets"), "%s", c.message);
   syn_context_clear(&c);
-  memset(&how, 0, sizeof how);
-  how.batch_tokens = 32;
-  m = syn_model_new(&c, &k);
-  t = syn_trainer_new(&c, m, &how);
   free(s.all.at);
   memset(&s, 0, sizeof s);
   sink = sink_of(&s.all);
@@ -691,8 +696,6 @@ static bytes other_checkpoint(syn_context *c, const bytes *from, const bytes *we
 }
 
 static void test_refused_checkpoint(void) {
-  syn_config k = hostile_lm();
-  syn_train_config how;
   hostile_source s;
   syn_source from;
   syn_context c;
@@ -701,11 +704,7 @@ static void test_refused_checkpoint(void) {
   syn_model *m;
   syn_trainer *t;
   int i;
-  spoil_context(&c);
-  memset(&how, 0, sizeof how);
-  how.batch_tokens = 32;
-  m = syn_model_new(&c, &k);
-  t = syn_trainer_new(&c, m, &how);
+  t = hostile_trainer(&c, &m);
   sink = sink_of(&own);
   CHECK(!syn_trainer_save_to(t, &sink), "%s", c.message);
   sink = sink_of(&i4);
@@ -728,19 +727,13 @@ static void test_refused_checkpoint(void) {
 /* A gradient counts until another pass, and once. */
 static void test_gradient_gone(void) {
   static const int given[] = {2, 4, 5}, labels[] = {4, 5, 3};
-  syn_config k = hostile_lm();
-  syn_train_config how;
   syn_gradient g;
   syn_context c;
   syn_model *m;
   syn_trainer *t;
   syn_batch b;
   int i;
-  spoil_context(&c);
-  memset(&how, 0, sizeof how);
-  how.batch_tokens = 32;
-  m = syn_model_new(&c, &k);
-  t = syn_trainer_new(&c, m, &how);
+  t = hostile_trainer(&c, &m);
   memset(&b, 0, sizeof b);
   b.count = 1, b.tgt = given, b.labels = labels, b.tgt_width = 3;
   for (i = 0; i < 3; i++) {
