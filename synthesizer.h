@@ -19009,15 +19009,16 @@ static void syn__row_i4(const float *x, size_t k, float scale, unsigned char *q,
 /* Row `row` of x [rows,k]. */
 static void syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
   size_t four = row / 4 * 4, rows = s->rows - four < 4 ? s->rows - four : 4;
-  float *scale = (float *)data[1] + row;
   if (s->type == SYN__TYPE_I4) {
-    *scale = syn__i4_scale(x + four * s->k, rows * s->k);
-    syn__row_i4(x + row * s->k, s->k, *scale,
+    float scale = syn__i4_scale(x + four * s->k, rows * s->k);
+    ((float *)data[1])[row] = scale;
+    syn__row_i4(x + row * s->k, s->k, scale,
                 (unsigned char *)data[0] + row * s->entry[0].shape[1],
                 (unsigned char *)data[2] + row * s->entry[2].shape[1]);
   } else if (s->type == SYN__TYPE_I8) {
     float largest = syn__largest(x + row * s->k, s->k);
-    *scale = syn__row_i8(x + row * s->k, s->k, largest, (int8_t *)data[0] + row * s->k);
+    ((float *)data[1])[row] = syn__row_i8(x + row * s->k, s->k, largest,
+                                          (int8_t *)data[0] + row * s->k);
   } else {
     syn__row_halves(x + row * s->k, s->k, s->type, (uint16_t *)data[0] + row * s->k);
   }
