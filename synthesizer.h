@@ -69,6 +69,7 @@
      run values                     one batch through a network; looking inside
      decode state sampling search   one step of decoding; the next token; beam search
      tokenizer NAME ... tokenizers  one section for each tokenizer, and their list
+     answers                        class, tags, score, alignment, vector of one text
      dtypes json safetensors ...    files: reader, weight types, model file
    The next, and the blocks of training in the sections of the kinds, are out with SYN_NO_TRAIN:
      tape pretrained loss           a tape of your own; weights of another model; cross-entropy
@@ -774,8 +775,9 @@ typedef struct syn_fault {
   int place, in;
 } syn_fault;
 
-/* What syn_run_vector makes of the rows of a sentence. */
-enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
+/* What syn_embed and syn_run_vector make of the rows of a sentence: their mean, the last, the first.
+   + SYN_VECTOR_UNIT: divided by its length; a vector of zeros stays. */
+enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST, SYN_VECTOR_FIRST, SYN_VECTOR_UNIT = 4 };
 
 /* Bytes, known before anything is allocated. */
 typedef struct syn_plan {
@@ -1215,6 +1217,8 @@ SYN_API syn_status syn_model_pack(syn_model *m);
 SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* side: SYN_SRC, SYN_TGT. Null: there is none. */
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
+/* classify, tag: the name of class k, which lives as long as the model; of size 0: there is none. */
+SYN_API syn_text syn_model_class_name(const syn_model *m, int k);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
 SYN_API uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
@@ -1240,6 +1244,39 @@ SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int
    are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
    token, not read for classify and tag. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
+
+/* -- answers to one text -- */
+
+/* The next five run syn_run_text, whose errors they have, too, and whose results can be read
+   afterwards (not of syn_embed). Words are what stands between white space. */
+
+/* classify: the name of the most probable class, which lives as long as the model; p [classes] (may
+   be null): the probability of each class. Of size 0 is an error, p is all 0 then: another task, or
+   a model whose classes have no names (syn_run_class tells their numbers). */
+SYN_API syn_text syn_classify(syn_run *r, syn_text text, float *p);
+/* tag: the class of each word, by the token that it begins with: tags [capacity] gets the first
+   ones, 0 for a word without a token of its own. Returns how many words the text has; -1: an error,
+   also of another task. syn_model_class_name names them. */
+SYN_API int syn_tag(syn_run *r, syn_text text, int *tags, int capacity);
+/* log p of each token of an answer that is given, its end included: log_p [capacity] gets the first
+   ones; may be null. Their sum is the log probability of the answer. lm: the target is the text. A
+   model of syn_data_add_windows has learned no end, so its last value says nothing. classify: the
+   target is the name of a class, which has one value. Returns how many there are; -1: an error,
+   also of tag. */
+SYN_API int syn_score(syn_run *r, syn_text source, syn_text target, float *log_p, int capacity);
+/* seq2seq: for each word of the target the number of the source word that it was made from: the one
+   that its tokens attend to most, by the attention weights of all heads of all layers that attend
+   to the source, added up over the tokens of both words. word [capacity] gets the first ones, from
+   0; -1: one of the words has no token of its own. Returns how many words the target has; -1: an
+   error, also of another task, or where no layer keeps attention weights of the source. */
+SYN_API int syn_align(syn_run *r, syn_text source, syn_text target, int *word, int capacity);
+/* A vector (SYN_VECTOR_MEAN ...) of the output of the encoder, of lm that of the decoder: the mean
+   of classify is what its classes are computed from, but for rounding. Tokens are those of the
+   text with its end; of lm with the begin token, so that there the first says nothing and the last
+   is what the next token is chosen from. out [width]: `width` must be that of the output. Runs no
+   other layers, and needs no `keep`. Returns the width, for a null `out` without a pass; -1: an
+   error, out is as it was. */
+SYN_API int syn_embed(syn_run *r, syn_text text, int what, float *out, int width);
 
 /* -- decoding -- */
 
@@ -1457,7 +1494,9 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
    several texts with a TAB between, which becomes the end token. target: one text, in which | and
    TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
-   name of a class, byte by byte; tag: a tag for each token of the source, with white space between.
+   name of a class, byte by byte; tag: a tag for each word of the source, with white space between
+   them on both sides. Of a word of several tokens the first has the tag, nothing is asked of the
+   others (see syn_tag). As many tags as tokens are taken as those of the tokens.
    An error names the row, 0 being the first, and what is wrong: a text longer than the model's
    max_len, an unknown class with the nearest name. Then no row is added. Tokens that the tokenizer
    does not know are added as SYN_UNKNOWN: see syn_data_unknown. */
@@ -1767,8 +1806,8 @@ SYN_API int syn_run_node(const syn_run *r, const syn_node *n, const char *part, 
 /* The tokens of a sentence of the last pass: SYN_SRC, SYN_TGT, 2: its labels. Null with *count 0:
    there are none. */
 SYN_API const int *syn_run_tokens(const syn_run *r, int side, int sentence, int *count);
-/* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
-   output of a layer: out [width], which is as it was after an error. */
+/* A vector (SYN_VECTOR_MEAN ...) of the rows of a sentence, of the output of a layer: out [width],
+   which is as it was after an error. */
 SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
                                   float *out, int width);
 
@@ -14222,6 +14261,7 @@ struct syn_model {
   syn__graph g;
   int tie;                     /* SYN__TIE_...; -1: not given, until the head is built */
   int final, head;             /* the value that `out` reads; the node `out` */
+  int encoded;                 /* the value that the encoder ends with; lm: the decoder */
   float *weights;              /* the block of all weights; null: they lie in the bytes of a view */
   const float **panels;        /* by number of the parameter; null: this one is not in panels */
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
@@ -14615,6 +14655,7 @@ static syn_status syn__build_sides(syn_build *b, syn_model *m) {
                        "(mh_dot_att), here is none");
   }
   b->layer = NULL;
+  m->encoded = k->encoder ? b->encoder_out : x;
   if (x >= 0 && m->task->labels == SYN_EACH)
     x = syn__node_done(b, syn__node_new(b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(b, m, x)) return m->c->status;
@@ -15031,6 +15072,13 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
 /* The token that names class 0 in the tokenizer of the target, see syn_model_set_tokenizers. */
 static int syn__class_token(const syn_model *m) {
   return SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+}
+
+syn_text syn_model_class_name(const syn_model *m, int k) {
+  const int there = m && m->task->classes && m->tokenizer[SYN_TGT] && k >= 0 &&
+                    k < m->config.classes && k + syn__class_token(m) >= SYN_FIRST_TOKEN;
+  if (!there) return syn__text_of("", 0);
+  return syn_tokenizer_piece(m->tokenizer[SYN_TGT], k + syn__class_token(m), 1);
 }
 
 /* 1: each tokenizer has as many tokens as the vocabulary of its side, which the loader of model
@@ -15463,13 +15511,18 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
 
 /* -- forward passes, results -- */
 
-/* All nodes, with the head. In training it does not run; >>loss makes its logits block by block. */
-syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
-  syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
+/* The nodes before `end`, without dropout. */
+static syn_status syn__run_nodes(syn_run *r, const syn_batch *batch, int end) {
+  syn_status s = syn__bind(r, batch);
   if (s != SYN_OK) return s;
   r->tape.training = r->has_gradient = 0;
-  syn__forward(&r->tape, r->nodes);
+  syn__forward(&r->tape, end);
   return SYN_OK;
+}
+
+/* All nodes, with the head. In training it does not run; >>loss makes its logits block by block. */
+syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
+  return r ? syn__run_nodes(r, batch, r->nodes) : SYN_E_VALUE;
 }
 
 /* Logits [rows, tokens or classes] of a sentence, rows those of the side that has labels; null: no
@@ -15518,8 +15571,7 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
 
 syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p) {
   int k = syn_run_class(r, sentence, row, rank, p);
-  const syn_tokenizer *names = k < 0 ? NULL : r->m->tokenizer[SYN_TGT]; /* no names: "" */
-  return syn_tokenizer_piece(names, names ? k + syn__class_token(r->m) : 0, 1);
+  return syn_model_class_name(r ? r->m : NULL, k);
 }
 
 /* 1: texts of that side may be several, with a TAB between. */
@@ -15564,11 +15616,10 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
   return begin + n + end;
 }
 
-/* A batch of one sentence, without labels. */
-syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
+/* A batch of one sentence, without labels; the nodes before `end` run. */
+static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, int end) {
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   int *tgt, longest;
-  if (!r) return SYN_E_VALUE;
   longest = (int)r->cap.longest;
   b.src = r->text;
   b.tgt = tgt = r->text + longest;
@@ -15578,7 +15629,10 @@ syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
   if (r->m->task->decoder)
     b.tgt_width = syn__text_ids(r->tape.c, r->m, SYN_TGT, target, tgt, longest);
   if (b.src_width < 0 || b.tgt_width < 0) return r->tape.c->status;
-  return syn_run_forward(r, &b);
+  return syn__run_nodes(r, &b, end);
+}
+syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
+  return r ? syn__run_text(r, source, target, r->nodes) : SYN_E_VALUE;
 }
 
 /* The i-th layer with attention weights, in the order of the nodes (encoder first). */
@@ -15882,26 +15936,41 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   return SYN_OK;
 }
 
-/* The mean of the rows from `first` on: all rows, or the last one alone. Sums in double, in the
-   order of rows. */
+/* 0, with an error: not one of SYN_VECTOR_... */
+static int syn__vector_known(syn_context *c, int what) {
+  return (what >= 0 && (what & ~SYN_VECTOR_UNIT) <= SYN_VECTOR_FIRST) ||
+         !syn__fail(c, SYN_E_VALUE, "a vector is the mean (%d), the last (%d) or the first row (%d), "
+                    "or one of them + %d, not %d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST,
+                    SYN_VECTOR_FIRST, SYN_VECTOR_UNIT, what);
+}
+
+/* out [width]: one vector of the rows x [rows,width]. Sums in double, in the order of rows. */
+static void syn__vector(const float *x, int rows, int width, int what, float *out) {
+  const int row = what & ~SYN_VECTOR_UNIT;
+  const int first = row == SYN_VECTOR_LAST ? rows - 1 : 0;
+  const int end = row == SYN_VECTOR_FIRST ? 1 : rows;
+  double squares = 0.0;
+  int i, k;
+  for (k = 0; k < width; k++) {
+    double sum = 0.0;
+    for (i = first; i < end; i++) sum += (double)x[(size_t)i * (size_t)width + (size_t)k];
+    out[k] = (float)(sum / (end - first));
+    squares += (double)out[k] * (double)out[k];
+  }
+  if (!(what & SYN_VECTOR_UNIT) || !(squares > 0.0)) return;
+  for (k = 0; k < width; k++) out[k] = (float)((double)out[k] / sqrt(squares));
+}
+
 syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
                           int width) {
   syn_value v;
   syn_status s = syn_run_value(r, path, sentence, &v);
-  int i, k, first;
   if (s != SYN_OK) return s;
   if (v.rank != 2 || !v.axes[0] || !strcmp(v.axes[0], "output") || v.shape[1] != width)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was wanted, rows have "
                      "rank %d and width %d", path, width, v.rank, v.shape[v.rank - 1]);
-  if (what != SYN_VECTOR_MEAN && what != SYN_VECTOR_LAST)
-    return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
-                     "%d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST, what);
-  first = what == SYN_VECTOR_LAST ? v.shape[0] - 1 : 0;
-  for (k = 0; out && k < width; k++) {
-    double sum = 0.0;
-    for (i = first; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
-    out[k] = (float)(sum / (v.shape[0] - first));
-  }
+  if (!syn__vector_known(r->tape.c, what)) return SYN_E_VALUE;
+  if (out) syn__vector(v.x, v.shape[0], width, what, out);
   return SYN_OK;
 }
 
@@ -17999,6 +18068,254 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
   if (!status) status = syn__tokenizer_load_body(t, in, size);
   return syn__tokenizer_finish(t, status);
+}
+
+/* ==============================================================================================
+   >>answers   what a network says of one text: class, tags, score, alignment, vector
+   ============================================================================================== */
+
+/* 1: the run is of a task that the call is for; 0, with an error where there is a run. */
+static int syn__answers(const syn_run *r, const char *call, int fits, const char *tasks) {
+  if (r && !fits)
+    syn__fail(r->tape.c, SYN_E_VALUE, "%s: a model of the task %s, wanted %s", call,
+              r->m->task->name, tasks);
+  return r && fits;
+}
+
+/* -- classes -- */
+
+/* The name of a class that is nearest to `label`; "": there is none. */
+static void syn__class_nearest(const syn_model *m, syn_text label, char nearest[40]) {
+  char name[40];
+  int k;
+  *nearest = 0;
+  for (k = 0; k < m->config.classes; k++) {
+    syn_text of = syn_model_class_name(m, k);
+    if (!of.size || of.size >= sizeof name) continue;
+    memcpy(name, of.at, of.size);
+    name[of.size] = 0;
+    if (syn__nearer(label.at, label.size, *nearest ? nearest : NULL, name) == name)
+      memcpy(nearest, name, of.size + 1);
+  }
+}
+
+/* 0, with an error: the classes have no names. */
+static int syn__classes_named(const syn_run *r, const char *call) {
+  return r->m->tokenizer[SYN_TGT] ||
+         !syn__fail(r->tape.c, SYN_E_VALUE, "%s: the classes of this model have no names (it has no "
+                    "target tokenizer): call syn_run_text, then syn_run_class", call);
+}
+
+syn_text syn_classify(syn_run *r, syn_text text, float *p) {
+  const syn_text none = {"", 0};
+  const float *z;
+  double sum = 0.0;
+  int top, k, classes;
+  if (!syn__answers(r, "syn_classify", r && r->m->task->labels == SYN_EACH, "classify")) return none;
+  classes = r->m->config.classes;
+  if (p) memset(p, 0, (size_t)classes * sizeof *p);
+  if (!syn__classes_named(r, "syn_classify") || syn_run_text(r, text, none)) return none;
+  z = syn_run_logits(r, 0, NULL);
+  top = syn_run_class(r, 0, 0, 0, NULL);
+  for (k = 0; k < classes; k++) sum += syn__exp((double)z[k] - (double)z[top]);
+  for (k = 0; p && k < classes; k++)
+    p[k] = (float)(syn__exp((double)z[k] - (double)z[top]) / sum); /* as syn_run_class */
+  return syn_model_class_name(r->m, top);
+}
+
+/* -- words -- */
+
+/* The word of each token of a text: word [n], -1 where a token is of white space alone, or an end.
+   Returns how many words the text has. The text is read beside its tokens, because these do not
+   tell all: an unknown one may be white space. A token of more than one word counts to the first. */
+static int syn__token_words(const syn_tokenizer *t, syn_text text, const int *ids, int n,
+                            int *word) {
+  syn__reader r = syn__reader_given(t, text);
+  const int of_words = t->kind->longest == SIZE_MAX; /* a token is a word of the reader */
+  int i, words = 0, inside = 0, more;
+  size_t read = 0, size; /* bytes of characters that were read, of this token and those behind it */
+  char bytes[4];
+  for (i = 0; i < n || syn__reader_more(&r); i++) {
+    size = i < n ? syn_tokenizer_piece(t, ids[i], 0).size : SIZE_MAX; /* what was cut */
+    if (i < n) word[i] = inside && read ? words - 1 : -1;
+    for (more = of_words ? size > 0 : read < size; more && syn__reader_more(&r);) {
+      const uint32_t ch = syn__reader_next(&r);
+      const int space = syn_is_space(ch);
+      words += !space && !inside;
+      inside = !space;
+      if (inside && i < n && word[i] < 0) word[i] = words - 1;
+      read += i < n && ids[i] == SYN_UNKNOWN ? size : syn__utf8_encode(ch, bytes);
+      more = of_words ? syn__reader_in_word(&r) : read < size;
+    }
+    read = of_words || read < size ? 0 : read - size;
+  }
+  return words;
+}
+
+/* Moves `token` to the tokens token[0] .. token[1]-1 of the next word; returns its number, -1: there
+   is none. */
+static int syn__word_next(const int *word, int n, int token[2]) {
+  int i = token[1];
+  while (i < n && word[i] < 0) i++;
+  token[0] = i;
+  while (i < n && word[i] == word[token[0]]) i++;
+  token[1] = i;
+  return token[0] < n ? word[token[0]] : -1;
+}
+
+/* word [n] of the tokens of that side in the last pass, in r->text, which the pass has read; the
+   begin token of a target is left out. Returns how many words the text has. */
+static int syn__run_words(syn_run *r, int side, syn_text text, int **word, int *n) {
+  const int *ids = syn_run_tokens(r, side, 0, n), begin = side == SYN_TGT;
+  *word = r->text + (begin ? r->cap.longest : 0);
+  *n -= begin;
+  return syn__token_words(r->m->tokenizer[side], text, ids + begin, *n, *word);
+}
+
+int syn_tag(syn_run *r, syn_text text, int *tags, int capacity) {
+  int *word, token[2] = {0, 0}, n, words, k;
+  if (!syn__answers(r, "syn_tag", r && r->m->task->labels == SYN_SRC, "tag")) return -1;
+  if (syn_run_text(r, text, syn__text_of("", 0))) return -1;
+  words = syn__run_words(r, SYN_SRC, text, &word, &n);
+  if (!tags) capacity = 0;
+  for (k = 0; k < words && k < capacity; k++) tags[k] = 0;
+  while ((k = syn__word_next(word, n, token)) >= 0 && k < capacity)
+    tags[k] = syn_run_class(r, 0, token[0], 0, NULL);
+  return words;
+}
+
+/* -- scores -- */
+
+/* log p of class or token k of the row z [n] of logits: z_k - log sum exp z, as beam search. */
+static float syn__log_p(const syn_run *r, const float *z, int n, int k) {
+  const syn_kernels *kernels = r->tape.k;
+  return z[k] - kernels->log_sum_exp(z, (size_t)n, kernels->row_max(z, (size_t)n));
+}
+
+/* The class that a text names; -1: an error. */
+static int syn__class_named(const syn_run *r, syn_text name) {
+  const syn_model *m = r->m;
+  int id = SYN_UNKNOWN, n;
+  char nearest[40];
+  if (!syn__classes_named(r, "syn_score")) return -1;
+  n = syn_tokenizer_encode(m->tokenizer[SYN_TGT], name, &id, 1);
+  if (n == 1 && id >= SYN_FIRST_TOKEN) return id - syn__class_token(m);
+  syn__class_nearest(m, name, nearest);
+  syn__fail(r->tape.c, SYN_E_VALUE, "syn_score: no class is named '%.*s'%s%s",
+            name.size < 60 ? (int)name.size : 60, name.at ? name.at : "",
+            *nearest ? "; the nearest is " : "", nearest);
+  return -1;
+}
+
+int syn_score(syn_run *r, syn_text source, syn_text target, float *log_p, int capacity) {
+  const int classify = r && r->m->task->labels == SYN_EACH;
+  const float *z;
+  const int *ids;
+  int k = 0, i, rows, width;
+  if (!syn__answers(r, "syn_score", r && (classify || r->m->task->decoder),
+                    "seq2seq, lm or classify"))
+    return -1;
+  if (classify) k = syn__class_named(r, target);
+  if (k < 0 || syn_run_text(r, source, target)) return -1;
+  z = syn_run_logits(r, 0, &rows);
+  ids = classify ? NULL : syn_run_tokens(r, SYN_TGT, 0, NULL);
+  width = classify ? r->m->config.classes : r->m->config.tgt_vocab;
+  for (i = 0; log_p && i < rows && i < capacity; i++) {
+    if (ids) k = i + 1 < rows ? ids[i + 1] : SYN_END; /* row i predicts the token behind its own */
+    log_p[i] = syn__log_p(r, z + (size_t)i * (size_t)width, width, k);
+  }
+  return rows;
+}
+
+/* -- alignment -- */
+
+/* 1: attention weights of a decoder to the rows of the source, which can be looked at. */
+static int syn__attends_source(const syn_model *m, const syn_node *n) {
+  return n->seen_heads && !n->seen_keys && m->g.values[n->out].stream == SYN_TGT &&
+         m->g.values[n->in[n->n_in - 1]].stream == SYN_SRC;
+}
+
+/* The attention weights of the rows q[0] .. q[1]-1 of the target to the rows k[0] .. k[1]-1 of the
+   source, added up over all heads of all layers: their mean times a number that is the same for all
+   pairs of words. */
+static double syn__align_sum(const syn_run *r, const int q[2], const int k[2]) {
+  const syn_model *m = r->m;
+  double sum = 0.0;
+  size_t node;
+  int h, i, j, size[2];
+  for (node = 0; node < m->g.n_nodes; node++) {
+    const syn_node *n = m->g.nodes[node];
+    const float *w;
+    if (!syn__attends_source(m, n)) continue;
+    w = syn__run_pairs(r, n, n->seen, n->seen_heads, 0, size);
+    for (h = 0; h < n->seen_heads; h++, w += (size_t)size[0] * (size_t)size[1])
+      for (i = q[0]; i < q[1]; i++)
+        for (j = k[0]; j < k[1]; j++)
+          sum += (double)w[(size_t)i * (size_t)size[1] + (size_t)j];
+  }
+  return sum;
+}
+
+/* The word of the source that the rows q of the target attend to most; -1: it has no words. */
+static int syn__align_word(const syn_run *r, const int q[2], const int *word, int n) {
+  int token[2] = {0, 0}, best = -1, k;
+  double most = -1.0, sum;
+  while ((k = syn__word_next(word, n, token)) >= 0) {
+    sum = syn__align_sum(r, q, token);
+    if (sum <= most) continue;
+    most = sum;
+    best = k;
+  }
+  return best;
+}
+
+/* The row of the target that predicts a token has its attention: one before the token's own. */
+int syn_align(syn_run *r, syn_text source, syn_text target, int *word, int capacity) {
+  int *of[2], n[2], q[2] = {0, 0}, words, k;
+  size_t i = 0;
+  if (!syn__answers(r, "syn_align", r && r->m->task->encoder && r->m->task->decoder, "seq2seq"))
+    return -1;
+  while (i < r->m->g.n_nodes && !syn__attends_source(r->m, r->m->g.nodes[i])) i++;
+  if (i == r->m->g.n_nodes) {
+    syn__fail(r->tape.c, SYN_E_VALUE, "syn_align: no layer of the decoder has attention weights of "
+              "the source to look at, as mh_dot_src_att and mlp_src_att have");
+    return -1;
+  }
+  if (syn_run_text(r, source, target)) return -1;
+  syn__run_words(r, SYN_SRC, source, &of[0], &n[0]);
+  words = syn__run_words(r, SYN_TGT, target, &of[1], &n[1]);
+  if (!word) capacity = 0;
+  for (k = 0; k < words && k < capacity; k++) word[k] = -1;
+  while ((k = syn__word_next(of[1], n[1], q)) >= 0 && k < capacity)
+    word[k] = syn__align_word(r, q, of[0], n[0]);
+  return words;
+}
+
+/* -- vectors -- */
+
+/* Only the nodes up to the maker of these rows run: behind it their memory is used again. So the
+   run has no other results. */
+int syn_embed(syn_run *r, syn_text text, int what, float *out, int width) {
+  const syn_text none = {"", 0};
+  const syn__value *v;
+  const syn_tensor *x;
+  int lm;
+  if (!r) return -1;
+  lm = !r->m->task->encoder;
+  v = &r->m->g.values[r->m->encoded];
+  x = &r->tape.tensors[r->m->encoded];
+  if (!out) return syn_width(x);
+  if (width != syn_width(x)) {
+    syn__fail(r->tape.c, SYN_E_SHAPE, "syn_embed: a vector of width %d was wanted, the %s's output "
+              "has width %d", width, lm ? "decoder" : "encoder", syn_width(x));
+    return -1;
+  }
+  if (!syn__vector_known(r->tape.c, what) ||
+      syn__run_text(r, lm ? none : text, lm ? text : none, v->maker + 1))
+    return -1;
+  syn__vector(x->x, (int)syn_rows(x), width, what, out);
+  memset(r->tape.stream, 0, sizeof r->tape.stream);
+  return width;
 }
 
 /* ==============================================================================================
@@ -21015,18 +21332,9 @@ static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
 }
 
 static syn_status syn__label_unknown(const syn_data *d, const syn_model *m, syn_text text, int k) {
-  const syn_tokenizer *t = m->tokenizer[SYN_TGT];
   syn_text label = syn__label_text(m, text, k);
-  char nearest[40] = "", name[40];
-  int i, size = syn_tokenizer_size(t);
-  for (i = SYN_FIRST_TOKEN; i < size; i++) {
-    syn_text piece = syn_tokenizer_piece(t, i, 1);
-    if (piece.size >= sizeof name) continue;
-    memcpy(name, piece.at, piece.size);
-    name[piece.size] = 0;
-    if (syn__nearer(label.at, label.size, *nearest ? nearest : NULL, name) == name)
-      memcpy(nearest, name, piece.size + 1);
-  }
+  char nearest[40];
+  syn__class_nearest(m, label, nearest);
   return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
                    syn__data_number(d), k, label.size < 60 ? (int)label.size : 60, label.at,
                    *nearest ? "; the nearest is " : "", nearest);
@@ -21042,28 +21350,59 @@ static syn_status syn__label_count(syn_context *c, const syn_model *m, size_t ro
                    tag ? "tag wants as many, one at least" : "classify wants one");
 }
 
-/* The tokens of a label text become classes. */
-static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_text text, int n_src,
-                                    int n) {
-  int *label = d->tokens + d->n_tokens + n_src, k;
+/* The n tokens of a label text, behind `before` others of the row, become classes. */
+static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_text text,
+                                    int before, int n) {
+  int *label = d->tokens + d->n_tokens + before, k;
   for (k = 0; k < n; k++) {
     if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(d, m, text, k);
     label[k] -= syn__class_token(m);
   }
-  return syn__label_count(d->c, m, d->other_rows + d->count, n_src, n);
+  return SYN_OK;
+}
+
+/* tag: n tags stand behind room for a label of each source token, and become these labels. The
+   first token of a word has its tag, its other tokens 0; as many tags as tokens are theirs. */
+static syn_status syn__data_tags(const syn_data *d, const syn_model *m, syn_text source, int n_src,
+                                 int n) {
+  int *label = d->tokens + d->n_tokens + n_src, *tag = label + n_src, last = -1, own = 0, i;
+  int words = syn__token_words(m->tokenizer[SYN_SRC], source, label - n_src, n_src, label);
+  for (i = 0; i < n_src; i++) {
+    if (label[i] > last) last = label[i], own++;
+    else label[i] = -1;
+  }
+  if (n < 1 || ((n != words || n != own) && n != n_src))
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu has %d words of %d source tokens with %d "
+                     "labels, tag wants as many as words, or as tokens, one at least",
+                     syn__data_number(d), own, n_src, n);
+  for (i = 0; i < n_src && (n != words || n != own); i++) label[i] = i;
+  for (i = 0; i < n_src; i++) label[i] = label[i] < 0 ? 0 : tag[label[i]];
+  return SYN_OK;
+}
+
+/* classify, tag: checks the *n labels of the new row; *n: how many it has then. */
+static syn_status syn__data_labels(const syn_data *d, const syn_model *m, syn_text source,
+                                   syn_text target, int n_src, int *n) {
+  const int tag = m->task->labels == SYN_SRC, given = *n;
+  if (syn__data_classes(d, m, target, n_src + tag * n_src, given)) return d->c->status;
+  if (!tag) return syn__label_count(d->c, m, d->other_rows + d->count, n_src, given);
+  *n = n_src;
+  return syn__data_tags(d, m, source, n_src, given);
 }
 
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
-  int n_src = 0, n_tgt = 0;
+  int n_src = 0, n_tgt = 0, tag;
   if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      syn__data_number(d), m->config.task);
   if (m->task->encoder && syn__data_encode(d, m, SYN_SRC, source, 0, &n_src)) return d->c->status;
+  tag = m->task->labels == SYN_SRC;
   if (target.size || !d->corruption.count) {
-    if (syn__data_encode(d, m, SYN_TGT, target, n_src, &n_tgt)) return d->c->status;
-    if (m->task->classes && syn__data_classes(d, m, target, n_src, n_tgt)) return d->c->status;
+    if (syn__data_encode(d, m, SYN_TGT, target, n_src + tag * n_src, &n_tgt)) return d->c->status;
+    if (m->task->classes && syn__data_labels(d, m, source, target, n_src, &n_tgt))
+      return d->c->status;
   }
   return syn__data_commit(d, n_src, n_tgt);
 }
