@@ -52,6 +52,9 @@
      syn_model *m = syn_learn(&c, &how, texts, labels, count); // syn_text texts[], labels[]
      syn_model_save(&c, m, "topics.safetensors");
 
+     float p[20]; // of each class
+     syn_text topic = syn_classify(syn_run_new(&c, m, NULL), syn_text_of("Two goals"), p);
+
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api in three sections (run,
    train, inspect), then the implementation.
    A section calls only sections above it (below it only public functions):

@@ -219,7 +219,7 @@ static void test_values(void) {
           "vectors");
     CHECK(syn_run_vector(b.r, "encoder.2", 1, SYN_VECTOR_MEAN, out, 7) == SYN_E_SHAPE, "width 7");
     syn_context_clear(&b.c);
-    CHECK(syn_run_vector(b.r, "encoder.2", 1, 2, out, 8) == SYN_E_VALUE, "no such vector");
+    CHECK(syn_run_vector(b.r, "encoder.2", 1, 3, out, 8) == SYN_E_VALUE, "no such vector");
     syn_context_clear(&b.c);
     value_refused(&b, plain, "encoder.2", 0, "keep");
     CHECK(syn_run_backward(plain, &b.b, NULL) == SYN_E_VALUE && strstr(b.c.message, "keep"), "%s", b.c.message);
@@ -486,7 +486,7 @@ static void test_tag(void) {
   }
   CHECK(!syn_data_add_text(d, m, text_of("day  no "), text_of(" good\xC2\xA0 bad")), "%s", c.message);
   text_refused(d, m, "day no", "good bda", "label 1", "'bda'; the nearest is bad");
-  text_refused(d, m, "day no", "good", "2 source tokens with 1 labels", "as many");
+  text_refused(d, m, "day no", "good", "2 words of 2 source tokens with 1 labels", "as many");
   text_refused(d, m, "", "", "row 2", "");
   r = syn_run_new(&c, m, NULL);
   CHECK(!classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
@@ -538,6 +538,269 @@ static void test_texts(void) {
         "null");
   syn_model_free(m);
   syn_data_free(d);
+}
+
+/* -- answers to one text -- */
+
+/* A call that must fail, with these words in its message. */
+#define REFUSED(c, failed, word) \
+  do { \
+    CHECK((failed) && (c)->status && strstr((c)->message, word), "%s: %s", #failed, (c)->message); \
+    syn_context_clear(c); \
+  } while (0)
+
+static syn_text nothing_of(void) { return text_of(""); }
+
+/* Of a classifier: the class, its probabilities, the score of a name, the vector. */
+static void answers_of_classes(void) {
+  static const char *const texts[] = {"good day", "bad day\tno", "", "no no no"};
+  syn_limits l = small(1);
+  syn_context c;
+  syn_model *m;
+  syn_run *r, *keep;
+  float p[4], one, log_p[2], v[8], w[8];
+  syn_text name;
+  int i, k;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "classify", "space", "line");
+  r = syn_run_new(&c, m, NULL);
+  keep = syn_run_new(&c, m, &l);
+  for (i = 0; i < 4; i++) {
+    p[2] = 7.0f;
+    name = syn_classify(r, text_of(texts[i]), p);
+    CHECK(name.size && name.at == syn_run_class_name(r, 0, 0, 0, NULL).at && p[2] == 7.0f, "%s", c.message);
+    for (k = 0; k < 2; k++) {
+      int of = syn_run_class(r, 0, 0, k, &one);
+      CHECK(one == p[of], "class %d: %g, %g", of, (double)one, (double)p[of]);
+      CHECK(syn__text_is(syn_model_class_name(m, k), k ? "good" : "bad"), "class %d", k);
+    }
+    CHECK(syn_classify(r, text_of(texts[i]), NULL).at == name.at, "without p");
+    for (k = 0; k < 2; k++) {
+      log_p[0] = log_p[1] = 7.0f;
+      CHECK(syn_score(r, text_of(texts[i]), syn_model_class_name(m, k), log_p, 2) == 1 && log_p[1] == 7.0f &&
+                fabs(exp((double)log_p[0]) - (double)p[k]) < 1e-6,
+            "class %d: %g, %g: %s", k, (double)log_p[0], (double)p[k], c.message);
+    }
+    CHECK(!syn_run_text(keep, text_of(texts[i]), nothing_of()), "%s", c.message);
+    for (k = 0; k < 3; k++) {
+      CHECK(syn_embed(r, text_of(texts[i]), k, v, 8) == 8 &&
+                !syn_run_vector(keep, "encoder.2", 0, k, w, 8) && !memcmp(v, w, sizeof v),
+            "text %d, vector %d: %s", i, k, c.message);
+      CHECK(!syn_run_logits(r, 0, NULL), "results of a pass that ended early");
+    }
+  }
+  CHECK(syn_model_class_name(m, -1).size + syn_model_class_name(m, 2).size + syn_model_class_name(NULL, 0).size == 0,
+        "classes that are none");
+  REFUSED(&c, syn_score(r, text_of("day"), text_of("goood"), log_p, 2) == -1, "the nearest is good");
+  REFUSED(&c, !syn_classify(r, text_of("a b c d e f g h i"), p).size && p[0] + p[1] == 0.0f, "9 tokens");
+  REFUSED(&c, syn_tag(r, text_of("day"), NULL, 0) == -1, "classify, wanted tag");
+  REFUSED(&c, syn_align(r, text_of("day"), text_of("day"), NULL, 0) == -1, "wanted seq2seq");
+  syn_model_set_tokenizers(m, learn(&c, "space", texts, 1), NULL);
+  REFUSED(&c, !syn_classify(r, text_of("day"), p).size && p[0] + p[1] == 0.0f, "syn_run_class");
+  REFUSED(&c, syn_score(r, text_of("day"), text_of("good"), NULL, 0) == -1, "no names");
+  syn_run_free(keep), syn_run_free(r);
+  syn_model_free(m);
+}
+
+/* Mean, first, last; of length 1. The run of a pass that ended early can be used again. */
+static void answers_embed(const char *task, const char *path) {
+  syn_limits l = small(1);
+  syn_context c;
+  syn_model *m;
+  syn_run *r, *keep;
+  float v[8], w[8];
+  double squares = 0.0;
+  int k, lm = !strcmp(task, "lm"), rows;
+  syn_text day = text_of("bad day"), source = lm ? nothing_of() : day, target = lm ? day : nothing_of();
+  syn_context_init(&c, NULL);
+  m = text_model(&c, task, "char", "char");
+  r = syn_run_new(&c, m, NULL);
+  keep = syn_run_new(&c, m, &l);
+  CHECK(!syn_run_text(keep, source, target), "%s", c.message);
+  for (k = 0; k < 3; k++) {
+    CHECK(syn_embed(r, day, k, v, 8) == 8 && !syn_run_vector(keep, path, 0, k, w, 8) && !memcmp(v, w, sizeof v),
+          "%s, vector %d: %s", task, k, c.message);
+    CHECK(syn_embed(keep, day, k, w, 8) == 8 && !memcmp(v, w, sizeof v), "%s: a run with keep", task);
+    CHECK(!syn_run_text(keep, source, target) && syn_run_logits(keep, 0, &rows) && rows == (lm ? 8 : strcmp(task, "tag") ? 1 : 7),
+          "%s: %d rows", task, rows);
+  }
+  CHECK(syn_embed(r, day, SYN_VECTOR_LAST + SYN_VECTOR_UNIT, w, 8) == 8, "%s", c.message);
+  CHECK(syn_embed(r, day, SYN_VECTOR_LAST, v, 8) == 8, "%s", c.message);
+  for (k = 0; k < 8; k++) squares += (double)w[k] * (double)w[k];
+  CHECK(fabs(squares - 1) < 1e-6 && fabs((double)(v[0] * w[1] - v[1] * w[0])) < 1e-6, "length %g", sqrt(squares));
+  CHECK(syn_embed(r, day, 99, NULL, 0) == 8 && !c.status, "the width");
+  memcpy(w, v, sizeof v);
+  REFUSED(&c, syn_embed(r, day, 0, v, 7) == -1, "width 7 was wanted");
+  REFUSED(&c, syn_embed(r, day, 3, v, 8) == -1, "not 3");
+  REFUSED(&c, syn_embed(r, day, 8, v, 8) == -1, "not 8");
+  REFUSED(&c, syn_embed(r, text_of("a long text"), 0, v, 8) == -1, "11 tokens");
+  CHECK(!memcmp(v, w, sizeof v), "a vector after an error");
+  syn_run_free(keep), syn_run_free(r);
+  syn_model_free(m);
+}
+
+/* Scores of all capacities are those of the logits, in double by other functions. */
+static void answers_score(const char *task) {
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  const float *z;
+  float log_p[9];
+  int ids[8], n, rows, i, k, room, v;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, task, "char", "char");
+  v = syn_model_config(m)->tgt_vocab;
+  r = syn_run_new(&c, m, NULL);
+  n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of("bad day"), ids, 8);
+  ids[n] = SYN_END;
+  CHECK(n == 7 && syn_score(r, text_of("good"), text_of("bad day"), NULL, 9) == 8, "%s", c.message);
+  for (room = 0; room < 10; room++) {
+    for (i = 0; i < 9; i++) log_p[i] = 7.0f;
+    CHECK(syn_score(r, text_of("good"), text_of("bad day"), log_p, room) == 8, "%s", c.message);
+    z = syn_run_logits(r, 0, &rows);
+    for (i = 0; i < 9; i++) {
+      double sum = 0.0;
+      for (k = 0; i < room && i < 8 && k < v; k++) sum += exp((double)z[i * v + k]);
+      CHECK(i < room && i < 8 ? fabs((double)z[i * v + ids[i]] - log(sum) - (double)log_p[i]) < 1e-5 : log_p[i] == 7.0f,
+            "%s: room %d, token %d: %g", task, room, i, (double)log_p[i]);
+    }
+  }
+  CHECK(syn_score(r, text_of("good"), nothing_of(), log_p, 1) == 1 && log_p[0] < 0.0f, "no token but the end");
+  REFUSED(&c, syn_score(r, nothing_of(), text_of("a long text"), log_p, 1) == -1, "11 tokens");
+  REFUSED(&c, !syn_classify(r, text_of("day"), NULL).size, "wanted classify");
+  syn_run_free(r);
+  syn_model_free(m);
+}
+
+/* A word of the target to the word of the source that its tokens attend to most, in all layers. */
+static int aligned(const syn_run *r, int from, int end, const int (*word)[2], int words) {
+  double most = -1.0;
+  int layer, heads, best = -1, k, h, i, j, size[2];
+  for (k = 0; k < words; k++) {
+    double sum = 0.0;
+    for (layer = 0; syn_model_attention(r->m, layer, &heads); layer++)
+      for (h = 0; h < heads && !strncmp(syn_model_attention(r->m, layer, NULL), "decoder.x", 7); h++) {
+        const float *w = syn_run_attention(r, layer, h, 0, size);
+        for (i = from; size[1] == 9 && i < end; i++)
+          for (j = word[k][0]; j < word[k][1]; j++) sum += (double)w[i * size[1] + j];
+      }
+    if (sum > most) most = sum, best = k;
+  }
+  return best;
+}
+
+static void answers_align(void) {
+  static const char *const decoders[] = {
+      "pos -> res_nd(mh_dot_att) -> rnn(8) -> res_nd(mlp_att(5)) -> res_nd(mh_dot_att(4)) -> norm",
+      "input_feed -> linear(8) -> res_nd(mlp_att(5)) -> norm"};
+  static const int source[3][2] = {{0, 1}, {2, 4}, {6, 8}}, target[2][2] = {{0, 3}, {4, 7}};
+  static const char *const words[] = {"a bc  de", "xyz uvw"};
+  syn_context c;
+  int which, k, room, word[3];
+  syn_context_init(&c, NULL);
+  for (which = 0; which < 2; which++) {
+    syn_config n = config_of("seq2seq");
+    syn_tokenizer *src = learn(&c, "char", words, 2), *tgt = learn(&c, "byte", words, 2);
+    syn_model *m;
+    syn_run *r;
+    n.decoder = decoders[which];
+    n.src_vocab = syn_tokenizer_size(src), n.tgt_vocab = syn_tokenizer_size(tgt);
+    m = syn_model_new(&c, &n);
+    syn_model_set_tokenizers(m, src, tgt);
+    r = syn_run_new(&c, m, NULL);
+    for (room = 0; room < 4; room++) {
+      word[0] = word[1] = word[2] = 7;
+      CHECK(syn_align(r, text_of(words[0]), text_of(words[1]), word, room) == 2, "%s", c.message);
+      for (k = 0; k < 3; k++)
+        CHECK(word[k] == (k < room && k < 2 ? aligned(r, target[k][0], target[k][1], source, 3) : 7), "%s: word %d: %d",
+              decoders[which], k, word[k]);
+    }
+    CHECK(syn_align(r, text_of(words[0]), text_of(words[1]), NULL, 3) == 2, "%s", c.message);
+    word[0] = 7;
+    CHECK(syn_align(r, text_of(words[0]), nothing_of(), word, 3) == 0 && word[0] == 7, "no word: %s", c.message);
+    CHECK(syn_align(r, text_of("  "), text_of("x"), word, 3) == 1 && word[0] == -1, "a source without words");
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+}
+
+/* Tags of words: labels of tokens [n] after syn_data_add_text. */
+static void tags_are(syn_context *c, const char *spec, int flags, const char *text, const char *tags,
+                     const int *want, int n) {
+  static const char *const lines[] = {"ab cd", "e\xC3\xA9 ab"}, *const names[] = {"X Y"};
+  syn_text learned[2];
+  syn_config k = config_of("tag");
+  syn_tokenizer *src, *tgt = learn(c, "space", names, 1);
+  syn_model *m;
+  syn_data *d = syn_data_new(c);
+  syn_run *r;
+  int words[9], got, i, word = 0;
+  learned[0] = text_of(lines[0]), learned[1] = text_of(lines[1]);
+  src = syn_tokenizer_learn(c, spec, flags, learned, 2);
+  k.encoder = "cnn(k=3) -> norm";
+  k.max_len = 20;
+  k.src_vocab = syn_tokenizer_size(src), k.classes = syn_tokenizer_size(tgt) - 3;
+  m = syn_model_new(c, &k);
+  CHECK(src && tgt && m, "%s: %s", spec, c->message);
+  syn_model_set_tokenizers(m, src, tgt);
+  if (!want) {
+    text_refused(d, m, text, tags, "words", "as many");
+  } else {
+    CHECK(!syn_data_add_text(d, m, text_of(text), text_of(tags)), "%s: %s", spec, c->message);
+    row_is(d, 0, SYN_TGT, want, n);
+  }
+  r = syn_run_new(c, m, NULL);
+  got = syn_tag(r, text_of(text), words, 9);
+  for (i = 0; want && i < n; i++)
+    if (want[i] && strlen(tags) < 4) {
+      CHECK(word < got && words[word] == syn_run_class(r, 0, i, 0, NULL), "%s: word %d, token %d", spec, word, i);
+      word++;
+    }
+  CHECK(!word || word == got, "%s: %d of %d words: %s", spec, word, got, c->message);
+  words[0] = words[1] = 77;
+  CHECK(syn_tag(r, text_of(text), words, 1) == got && words[0] < 3 && words[1] == 77, "room for one");
+  CHECK(syn_tag(r, text_of(text), words, 0) == got && syn_tag(r, text_of(text), NULL, 5) == got, "none");
+  REFUSED(c, syn_tag(r, nothing_of(), words, 5) == -1, "no source tokens");
+  REFUSED(c, syn_score(r, text_of(text), text_of(tags), NULL, 0) == -1, "wanted seq2seq, lm or classify");
+  syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+static void answers_tags(void) {
+  static const int by_char[] = {1, 0, 0, 2, 0}, by_byte[] = {0, 1, 0, 0, 0, 2}, by_token[] = {1, 2, 1, 2, 1};
+  static const int by_word[] = {1, 2}, lower[] = {1, 0, 0, 0, 2}, unknown[] = {1, 0, 2}, by_part[] = {1, 0, 2, 0};
+  syn_context c;
+  syn_context_init(&c, NULL);
+  tags_are(&c, "char", 0, "ab cd", "X Y", by_char, 5);
+  tags_are(&c, "char", 0, "ab cd", "X Y X Y X", by_token, 5);
+  tags_are(&c, "char", 0, "ab cd", "X Y X", NULL, 0);
+  tags_are(&c, "char", 0, "ab cd", "", NULL, 0);
+  tags_are(&c, "byte", 0, " \xC3\xA9\xC2\xA0" "a", "X Y", by_byte, 6);
+  tags_are(&c, "space", 0, " ab \t cd ", "X Y", by_word, 2);
+  tags_are(&c, "space", 0, "new words", "X Y", by_word, 2);
+  tags_are(&c, "char", 0, "?\t?", "X Y", unknown, 3);
+  tags_are(&c, "char", SYN_LOWERCASE, "\xC4\xB0" "b a", "X Y", lower, 5);
+  tags_are(&c, "bpe:20", 0, "ab\nee", "X Y", by_part, 4);
+  tags_are(&c, "bpe:20", 0, "ab\nee", "X", NULL, 0);
+}
+
+static void test_answers(void) {
+  float p[2];
+  int word[2];
+  answers_of_classes();
+  answers_embed("classify", "encoder.2");
+  answers_embed("tag", "encoder.2");
+  answers_embed("seq2seq", "encoder.2");
+  answers_embed("lm", "decoder.2");
+  answers_score("lm");
+  answers_score("seq2seq");
+  answers_align();
+  answers_tags();
+  CHECK(!syn_classify(NULL, text_of("a"), p).size && syn_tag(NULL, text_of("a"), word, 2) == -1 &&
+            syn_score(NULL, text_of("a"), text_of("a"), p, 2) == -1 && syn_embed(NULL, text_of("a"), 0, p, 2) == -1 &&
+            syn_align(NULL, text_of("a"), text_of("a"), word, 2) == -1,
+        "a null run");
 }
 
 /* -- cancel -- */
@@ -634,6 +897,7 @@ int main(void) {
   test_classify();
   test_tag();
   test_texts();
+  test_answers();
   test_cancel();
   return CHECK_END("values");
 }
