@@ -778,8 +778,8 @@ typedef struct syn_fault {
   int place, in;
 } syn_fault;
 
-/* What syn_embed and syn_run_vector make of the rows of a sentence: their mean, the last, the first.
-   + SYN_VECTOR_UNIT: divided by its length; a vector of zeros stays. */
+/* What syn_embed and syn_run_vector make of the rows of a sentence: their mean, the last or the
+   first. + SYN_VECTOR_UNIT: divided by its length; a vector of zeros stays. */
 enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST, SYN_VECTOR_FIRST, SYN_VECTOR_UNIT = 4 };
 
 /* Bytes, known before anything is allocated. */
@@ -1220,7 +1220,7 @@ SYN_API syn_status syn_model_pack(syn_model *m);
 SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* side: SYN_SRC, SYN_TGT. Null: there is none. */
 SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* classify, tag: the name of class k, which lives as long as the model; of size 0: there is none. */
+/* classify, tag: the name of class k, which lives as long as the model; of size 0: it has none. */
 SYN_API syn_text syn_model_class_name(const syn_model *m, int k);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
 SYN_API uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
@@ -15942,8 +15942,8 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
 /* 0, with an error: not one of SYN_VECTOR_... */
 static int syn__vector_known(syn_context *c, int what) {
   return (what >= 0 && (what & ~SYN_VECTOR_UNIT) <= SYN_VECTOR_FIRST) ||
-         !syn__fail(c, SYN_E_VALUE, "a vector is the mean (%d), the last (%d) or the first row (%d), "
-                    "or one of them + %d, not %d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST,
+         !syn__fail(c, SYN_E_VALUE, "a vector is the mean (%d), the last (%d) or the first row "
+                    "(%d), or one of them + %d, not %d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST,
                     SYN_VECTOR_FIRST, SYN_VECTOR_UNIT, what);
 }
 
@@ -18105,16 +18105,17 @@ static void syn__class_nearest(const syn_model *m, syn_text label, char nearest[
 /* 0, with an error: the classes have no names. */
 static int syn__classes_named(const syn_run *r, const char *call) {
   return r->m->tokenizer[SYN_TGT] ||
-         !syn__fail(r->tape.c, SYN_E_VALUE, "%s: the classes of this model have no names (it has no "
-                    "target tokenizer): call syn_run_text, then syn_run_class", call);
+         !syn__fail(r->tape.c, SYN_E_VALUE, "%s: the classes of this model have no names (it has "
+                    "no target tokenizer): call syn_run_text, then syn_run_class", call);
 }
 
 syn_text syn_classify(syn_run *r, syn_text text, float *p) {
   const syn_text none = {"", 0};
   const float *z;
   double sum = 0.0;
+  const int fits = r && r->m->task->labels == SYN_EACH;
   int top, k, classes;
-  if (!syn__answers(r, "syn_classify", r && r->m->task->labels == SYN_EACH, "classify")) return none;
+  if (!syn__answers(r, "syn_classify", fits, "classify")) return none;
   classes = r->m->config.classes;
   if (p) memset(p, 0, (size_t)classes * sizeof *p);
   if (!syn__classes_named(r, "syn_classify") || syn_run_text(r, text, none)) return none;
@@ -18130,7 +18131,7 @@ syn_text syn_classify(syn_run *r, syn_text text, float *p) {
 
 /* The word of each token of a text: word [n], -1 where a token is of white space alone, or an end.
    Returns how many words the text has. The text is read beside its tokens, because these do not
-   tell all: an unknown one may be white space. A token of more than one word counts to the first. */
+   tell all: an unknown one may be white space. A token of several words counts to the first. */
 static int syn__token_words(const syn_tokenizer *t, syn_text text, const int *ids, int n,
                             int *word) {
   syn__reader r = syn__reader_given(t, text);
@@ -18155,8 +18156,7 @@ static int syn__token_words(const syn_tokenizer *t, syn_text text, const int *id
   return words;
 }
 
-/* Moves `token` to the tokens token[0] .. token[1]-1 of the next word; returns its number, -1: there
-   is none. */
+/* Moves to the next word, with the tokens token[0] .. token[1]-1; returns its number, -1: none. */
 static int syn__word_next(const int *word, int n, int token[2]) {
   int i = token[1];
   while (i < n && word[i] < 0) i++;
