@@ -128,11 +128,12 @@
    = x W^T + b is [out, in]. Rows are tokens: the sentences of a batch lie packed one behind the
    other, so padding costs nothing and changes nothing.
 
-   LAYERS    Arguments stand in this order, then NAME=VALUE: ff(64, act=gelu). Those with = have
-   that default; heads, dropout and rate have the model's; others must be given. d: width of the
-   input; X, Y: chains. # begins a comment, $NAME is one of syn_config.vars. The equation of a layer
-   stands in its section, >>kind NAME. *: it ends with dropout; a dropout(rate) directly behind it
-   gives this dropout another rate.
+   LAYERS    Arguments stand in this order, then NAME=VALUE: ff(64, act=gelu). A word in place of
+   the first number is the first argument that takes a word: cnn(glu). Those with = have that
+   default; heads, dropout and rate have the model's; others must be given. d: width of the input;
+   X, Y: chains. # begins a comment, $NAME is one of syn_config.vars. The equation of a layer stands
+   in its section, >>kind NAME. *: it ends with dropout; a dropout(rate) directly behind it gives
+   this dropout another rate.
 
      pos(scale=1, dropout)                   x sqrt(d) + sinusoids of the place; scale=0: without
                                              sqrt(d), and without dropout if none is given
@@ -161,7 +162,7 @@
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
        mix=alpha, shared=0, dropout)  * self-attention, causal in a decoder; KINDS below
-     mh_dot_src_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)
+     mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout)
                                              * attention of a decoder to the encoder's output;
                                              source=increasing, decreasing: to the copies of its
                                              repeat, in order, in reverse
@@ -177,9 +178,9 @@
      res_d(X)                                res(X -> dropout)
      res_nd(X)                               res(norm -> X -> dropout)
      parallel(X | Y)                         concat(X | Y)
-     mh_dot_self_att(heads, c=d/heads, dropout)  syn_att(V, heads, c)
-     mh_dot_att(heads, scale=1/sqrt(c), source=upper, c=d/heads, dropout)  mh_dot_src_att
-     dot_src_att(s=d, dropout)               mh_dot_src_att(1, 1/sqrt(s))
+     mh_dot_self_att(heads, s=c, scale=1/sqrt(s), c=d/heads, dropout)  syn_att(V) with that scale
+     mh_dot_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout)  mh_dot_src_att
+     dot_src_att(s=d, dropout)               mh_dot_src_att(1, s)
      mlp_att(n=d_model, dropout)             mlp_src_att(n)
 
    KINDS of syn_att: the scores of a head, sections >>kind syn_att: KIND. R+V is a mixture by
@@ -12362,7 +12363,15 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
 
 /* -- shapes -- */
 
-/* Heads, their width c, e = H c: for every attention layer except mlp_src_att and aop. */
+/* The scale of q . k: 1/sqrt(s), s the width of a head unless given (Domhan 2018), or `scale`. */
+static float syn__att_scale(syn_build *b, int c) {
+  float scale = 1.0f / sqrtf(syn_arg_float(b, "s", (float)c, 1e-9f, 1e9f));
+  if (syn__arg_find(b->layer, "s") && syn__arg_find(b->layer, "scale"))
+    syn__fail_build(b, SYN_E_TEXT, "both s and scale are given; scale is 1/sqrt(s): give one");
+  return syn_arg_float(b, "scale", scale, -1e6f, 1e6f);
+}
+
+/* Heads, their width c, e = H c, scale: for every attention layer except mlp_src_att and aop. */
 static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   int c;
   a->d = syn_build_width(b, n, 0);
@@ -12375,10 +12384,10 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
                            a->heads, a->c, SYN__MAX_WIDTH);
   a->e = a->qk = a->heads * a->c;
-  a->scale = 1.0f / sqrtf((float)a->c);
+  a->scale = syn__att_scale(b, a->c);
   a->row_floats = 2 * a->e; /* v, Y */
   a->cache_x = a->keyed = -1;
-  return SYN_OK;
+  return b->c->status;
 }
 /* W_v [e, width of u], W_o [d,e], then the parameters of the scores as written. */
 static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
@@ -12753,7 +12762,6 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
-  a->scale = syn_arg_float(b, "scale", a->scale, -1e6f, 1e6f);
   a->cross = 1;
   a->size = b->config->max_len;
   if (syn__att_only_v(b, n, a)) return SYN_E_SHAPE;
@@ -12777,7 +12785,8 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
                    syn__source_key_block(t, n, i, 0));
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
-    SYN__FIELD(name, "mh_dot_src_att"), SYN__FIELD(args, "i:heads f:scale w:source i:c f:dropout"),
+    SYN__FIELD(name, "mh_dot_src_att"),
+    SYN__FIELD(args, "i:heads f:s f:scale w:source i:c f:dropout"),
     SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, syn__src_att_build),
     SYN__FIELD(shape, syn__src_att_shape), SYN__FIELD(forward, syn__att_forward),
     SYN__FIELD(backward, SYN__BACK(syn__att_backward)), SYN__FIELD(start, syn__src_att_start),
@@ -13870,22 +13879,18 @@ static syn_layer *syn__expand_source_att(syn_build *b, const syn_layer *l, int w
                   "attention to the source in an encoder; did you mean mh_dot_self_att?");
   return NULL;
 }
-/* dot_src_att(s) = mh_dot_src_att(heads=1, scale=1/sqrt(s)), the attention of convolutional
-   networks (Gehring et al. 2017) where s=1. Without s the scale is the default of a head. */
+/* dot_src_att(s) = mh_dot_src_att(1, s), the attention of convolutional networks (Gehring et al.
+   2017) where s=1. */
 static syn_layer *syn__expand_dot_att(syn_build *b, const syn_layer *l, int width) {
-  syn_layer *dot = syn__expand_source_att(b, l, width);
-  double s = (double)syn_arg_float(b, "s", 0.0f, 1e-9f, 1e9f);
-  if (b->c->status) return NULL;
-  dot = syn__arg_add(b, dot, "heads", 1.0);
-  return s == 0.0 ? dot : syn__arg_add(b, dot, "scale", 1.0 / sqrt(s));
+  return syn__arg_add(b, syn__expand_source_att(b, l, width), "heads", 1.0);
 }
 
 static const struct syn__alias syn__aliases[] = {
     {"ffl", "i:n w:act", "ff", syn__expand_ffl},
     {"res_d", "c:chain", NULL, syn__expand_res},
     {"res_nd", "c:chain", "norm", syn__expand_res},
-    {"mh_dot_self_att", "i:heads i:c f:dropout", "syn_att", syn__expand_renamed},
-    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", "mh_dot_src_att",
+    {"mh_dot_self_att", "i:heads f:s f:scale i:c f:dropout", "syn_att", syn__expand_renamed},
+    {"mh_dot_att", "i:heads f:s f:scale w:source i:c f:dropout", "mh_dot_src_att",
      syn__expand_source_att},
     {"dot_src_att", "f:s f:dropout", "mh_dot_src_att", syn__expand_dot_att},
     {"mlp_att", "i:n f:dropout", "mlp_src_att", syn__expand_renamed},
@@ -14085,16 +14090,32 @@ static syn_status syn__parse_words(syn_build *b, int many, syn_text *words) {
   return SYN_OK;
 }
 
-/* The argument with a keyword, or in that position, from 0. Type C, any number of chains, is the
-   last of its list and takes all further positions; only its name may be given twice. A chain is
-   stored by its index, because parsing it may move the array. */
+/* The argument at b->at without a keyword, in that position from 0: its type (0: there is none)
+   and name. Type C, any number of chains, is the last of its list and takes all further positions.
+   A word in the first place, where the list has a number, is the first word of the list, as in the
+   published cnn(glu); the other positions stay. */
+static char syn__parse_position(const syn_build *b, const syn_layer *l, int position,
+                                syn_text *name) {
+  const char *list = syn__layer_args(l), *words = strstr(list, "w:");
+  int number = *list == 'i' || *list == 'f';
+  char type;
+  if (number && words && position == 0 && syn__is_name(*b->at) && *b->at > '9')
+    return syn__list_take(&words, name);
+  while ((type = syn__list_take(&list, name)) != 0)
+    if (type == 'C' || position-- == 0) break;
+  return type;
+}
+
+/* The argument with a keyword, or in that position. Only a chain of type C may be given twice. A
+   chain is stored by its index, because parsing it may move the array. */
 static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
   syn_text name, key = syn__parse_key(b);
-  char type, text[200] = "";
+  char type = 0, text[200] = "";
   syn__arg *arg;
-  while ((type = syn__list_take(&list, &name)) != 0) {
-    if (key.size ? !syn__text_compare(name, key) : type == 'C' || position-- == 0) break;
+  if (!key.size) type = syn__parse_position(b, l, position, &name);
+  while (key.size && (type = syn__list_take(&list, &name)) != 0) {
+    if (!syn__text_compare(name, key)) break;
     nearest = syn__nearer(key.at, key.size, nearest, name.at);
   }
   if (!type && !key.size) return syn__fail_at(b, from, "one argument too many", NULL);

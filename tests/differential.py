@@ -256,6 +256,11 @@ def sinusoids(positions, d):
     return p
 
 
+def scale_of(a, c):
+    """The factor of q . k: `scale`, or 1/sqrt(s), s the width of a head unless given"""
+    return a.get("scale", 1 / math.sqrt(a.get("s", c)))
+
+
 def bucket(r, buckets, most, causal):
     """Of the distance r = i - j. The comparison of powers decides exactly where a logarithm is an
     integer: e + f is reached when (r/e)^(n-e) >= (most/e)^f."""
@@ -539,7 +544,7 @@ class Net:
         h, e = a["heads"], a["heads"] * a["c"]
         q = self.split(self.linear(x, path, e, "w_q", None), h)
         k = self.split(self.linear(x, path, e, "w_k", None), h)
-        return scale(dot("bihc,bjhc->bhij", q, k), 1 / math.sqrt(a["c"]))
+        return scale(dot("bihc,bjhc->bhij", q, k), scale_of(a, a["c"]))
 
     def kind_R(self, a, x, path, s, name="r"):
         n = a["table"]
@@ -652,7 +657,7 @@ class Net:
         q = self.split(self.linear(x, path, h * c, "w_q", None), h)
         k = self.split(self.linear(u, path, h * c, "w_k", None), h)
         v = self.split(self.linear(u, path, h * c, "w_v", None), h)
-        score = scale(dot("bihc,bjhc->bhij", q, k), l.args.get("scale", 1 / math.sqrt(c)))
+        score = scale(dot("bihc,bjhc->bhij", q, k), scale_of(l.args, c))
         p = softmax(score, s.source.valid[:, None, None, :])
         return self.merge(dot("bhij,bjhc->bihc", p, v), path, d)
 
@@ -831,15 +836,13 @@ ARGUMENTS = {
     "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
                 "shared"],
-    "mh_dot_src_att": ["heads", "scale", "source", "c"], "mlp_src_att": ["n"],
+    "mh_dot_src_att": ["heads", "s", "scale", "source", "c"], "mlp_src_att": ["n"],
     "light_conv": ["k", "heads"], "dyn_conv": ["k", "heads"], "linformer": ["k", "heads"],
     "aop": ["heads", "keys", "c_k", "c_v"], "rel_pos": ["buckets", "max"],
     "fixed_att": ["heads"], "input_feed": [],
-    "ffl": ["n", "act"], "res_d": [], "res_nd": [], "mh_dot_self_att": ["heads", "c"],
-    "mh_dot_att": ["heads", "scale", "source", "c"], "dot_src_att": ["s"], "mlp_att": ["n"],
+    "ffl": ["n", "act"], "res_d": [], "res_nd": [], "mh_dot_self_att": ["heads", "s", "scale", "c"],
+    "mh_dot_att": ["heads", "s", "scale", "source", "c"], "dot_src_att": ["s"], "mlp_att": ["n"],
     "parallel": []}
-# Where the texts of the language disagree about what a second place means, only the first is used.
-PLACES = {"mh_dot_src_att": 1, "mh_dot_att": 1, "mh_dot_self_att": 1}
 DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light_conv dyn_conv "
            "linformer aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
 KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
@@ -1041,19 +1044,17 @@ class Draw:
         if name in DROPPED and self.chance(0.4):
             a["dropout"] = self.one([0, 0.1, 0.5])
         self.note(layer)
-        plain = {k: v for k, v in a.items() if k != "s"}
         if name == "ffl":
             layer.core = [Layer("ff", {"n": a.get("n", 4 * d), "act": a.get("act", "relu")}),
                           Layer("linear", {"n": d})]
         elif name == "mh_dot_self_att":
-            layer.core = [Layer("syn_att", {"kinds": ["V"], **plain})]
+            layer.core = [Layer("syn_att", {"kinds": ["V"], **a})]
         elif name == "dot_src_att":
-            one = {"scale": 1 / math.sqrt(a["s"])} if "s" in a else {}
-            layer.core = [Layer("mh_dot_src_att", {"heads": 1, **one})]
+            layer.core = [Layer("mh_dot_src_att", {"heads": 1, **a})]
         elif name == "mh_dot_att":
-            layer.core = [Layer("mh_dot_src_att", plain)]
+            layer.core = [Layer("mh_dot_src_att", a)]
         elif name == "mlp_att":
-            layer.core = [Layer("mlp_src_att", plain)]
+            layer.core = [Layer("mlp_src_att", a)]
         return layer, width
 
     def note(self, layer):
@@ -1074,6 +1075,14 @@ class Draw:
     def some_heads(self, a, d):
         if d % self.heads or self.chance(self.likely):
             a["heads"] = self.divisor(d)
+        return a
+
+    def some_scale(self, a):
+        """The scale of attention: as it is, or as s of 1/sqrt(s)"""
+        if self.chance(0.5):
+            self.some(a, "scale", self.one([0.3, 0.7, 1, 1.25]))
+        else:
+            self.some(a, "s", self.one([1, 2, 4, 5]))
         return a
 
     def sized(self, name, d, n=None):
@@ -1226,11 +1235,11 @@ class Draw:
         else:
             self.some_heads(a, d)
             self.some(a, "c", self.int(1, 5))
-        return Layer("mh_dot_self_att", a)
+        return Layer("mh_dot_self_att", self.some_scale(a))
 
     def draw_mh_dot_src_att(self, d, name="mh_dot_src_att"):
         a = self.some_heads({}, d)
-        self.some(a, "scale", self.one([0.3, 0.7, 1, 1.25]))
+        self.some_scale(a)
         self.some(a, "c", self.int(1, 5))
         if self.chance(0.2):
             a["source"] = "upper"
@@ -1414,7 +1423,7 @@ class Draw:
         given = 0
         while given < len(names) and names[given] in a:
             given += 1
-        places = given if layer.chains else self.int(0, min(given, PLACES.get(layer.name, 99)))
+        places = given if layer.chains else self.int(0, given)
         if layer.name == "syn_att" and given and self.chance(0.7):
             places = max(places, 1)
         parts = [self.value_text(a[k], wild) for k in names[:places]]

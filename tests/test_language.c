@@ -170,13 +170,22 @@ static const char *const same[][6] = {
      "d:mh_dot_att(dropout=0.5)->dropout->ff(32)->linear->dropout(rate=0)",
      "d:mh_dot_att(dropout=0.5)->dropout(0.5)->ffl->dropout(0)"},
     {"d:mh_dot_att", "d:mh_dot_src_att", "d:mh_dot_att(2)", "d:mh_dot_src_att(scale=$HALF)",
-     "d:mh_dot_att(source=upper)->dropout", "d:mh_dot_src_att(2, 0.5, upper, 4)"},
+     "d:mh_dot_att(source=upper)->dropout", "d:mh_dot_src_att(2, 4, source=upper, c=4)"},
     {"d:mlp_att", "d:mlp_src_att", "d:mlp_att(8)", "d:mlp_src_att(n=8)", "d:mlp_att(dropout=0.25)",
      "d:mlp_att()"},
-    {"d:dot_src_att(s=4)", "d:mh_dot_src_att(1, $HALF)", "d:dot_src_att(4)->dropout",
+    {"d:dot_src_att(s=4)", "d:mh_dot_src_att(1, 4)", "d:dot_src_att(4)->dropout",
      "d:mh_dot_att(heads=1, scale=0.5)", "d:dot_src_att(4.0, 0.25)", "d:dot_src_att(dropout=0.25, s=4)"},
     {"d:dot_src_att", "d:mh_dot_att(heads=1)", "d:dot_src_att()", "d:dot_src_att->dropout",
      "d:dot_src_att(dropout=0.25)", "d:mh_dot_src_att(1, c=8)"},
+    /* Domhan's places: the second number is s, the scale 1/sqrt(s) */
+    {"d:mh_dot_att(2, 1)", "d:mh_dot_src_att(heads=2, s=1)", "d:mh_dot_att(s=1)", "d:mh_dot_att(scale=1)",
+     "d:mh_dot_src_att(2, 1, c=4)", "d:mh_dot_att(upper, 1)"},
+    {"e:mh_dot_self_att(2, 16)", "e:mh_dot_self_att(s=16)", "e:mh_dot_self_att(scale=0.25)",
+     "e:mh_dot_self_att(2, scale=0.25, c=4)", "e:mh_dot_self_att(heads=2, s=16)->dropout", "e:mh_dot_self_att(2, 16.0)"},
+    {"e:cnn(glu)", "e:cnn", "e:cnn(act=glu)", "e:cnn( glu )->dropout", "e:cnn(8, 3, glu)", "e:cnn(glu, 3)"},
+    {"e:cnn(relu)->ff(gelu)->rnn(gru)", "e:cnn(act=relu)->ff(act=gelu)->rnn(cell=gru)",
+     "e:cnn(8, 3, relu)->ff(8, gelu)->rnn(8, gru)", "e:cnn(relu, 3, dilate=1)->ff(gelu, n=8)->rnn(gru)",
+     "e:cnn(relu|3)->ff(gelu)->rnn(gru)", "e:cnn(relu)->ff(8|gelu)->rnn(n=8, cell=gru)"},
     {"e:aop", "e:aop(2, 24, 4, 4)", "e:aop(c_v=4, keys=24)", "e:aop->dropout", "e:aop(2, dropout=0.25)",
      "e:aop(heads=2, c_k=4)"},
     {"e:universal(2, ffl)", "e:universal($N, ffl)", "e:universal(n=2, chain=ff(32)->linear)",
@@ -230,6 +239,8 @@ static void test_same(void) {
       CHECK(network_hash(same[i][k]) == network_hash(same[i][0]), "%s is not %s", same[i][k], same[i][0]);
   CHECK(network_hash("e:ff(dropout=0.5)") != network_hash("e:ff"), "an argument without effect");
   CHECK(network_hash("e:ff->dropout(0.5)") != network_hash("e:ff"), "a rate without effect");
+  CHECK(network_hash("d:mh_dot_att(2, 1)") != network_hash("d:mh_dot_att"), "s without effect");
+  CHECK(network_hash("e:mh_dot_self_att(2, 1)") != network_hash("e:mh_dot_self_att"), "s without effect");
   CHECK(network_hash("e:pos(scale=0, dropout=0.5)") != network_hash("e:pos(scale=0)"), "a rate without effect");
   CHECK(network_hash("e:dropout->id") != network_hash("e:id"), "dropout without effect");
   CHECK(network_hash("e:id->dropout->dropout") != network_hash("e:dropout"), "two dropouts are two");
@@ -277,8 +288,8 @@ static const char *line_of(const char *list, const char *name) {
    nothing, as the list states no value. */
 static const char *value_of(const char *name, const char *value) {
   static const char *const values[][2] = {
-      {"d_model", "8"}, {"d", "8"}, {"d/heads", "4"}, {"3d", "24"}, {"4d", "32"}, {"1/sqrt(c)", "0.5"},
-      {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
+      {"d_model", "8"}, {"d", "8"}, {"d/heads", "4"}, {"3d", "24"}, {"4d", "32"}, {"c", "4"},
+      {"1/sqrt(s)", NULL}, {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
       {"rate", "0.25"}, {"n", "2"}, {"X", "ff"}, {"X | Y", "ff | linear"}};
   size_t i;
   for (i = 0; i < sizeof values / sizeof values[0]; i++)
@@ -460,6 +471,11 @@ static const wrong wrongs[] = {
     {"seq2seq", "id", "mh_dot_att(source=incresing)", E, 1, 1, {"did you mean 'increasing'?", NULL, NULL, NULL}},
     {"tag", "ff($FF_NUM_HIDEN)", NULL, E, 1, 5, {"'FF_NUM_HIDEN'", "$NAME", "did you mean 'FF_NUM_HIDDEN'?", NULL}},
     {"tag", "ff(8, relu, 0.1, 7)", NULL, E, 1, 18, {"'7'", "too many", NULL, NULL}},
+    {"tag", "cnn(glue)", NULL, E, 1, 1, {"act is 'glue'", "did you mean 'glu'?", NULL, NULL}},
+    {"tag", "cnn(glu, 3, relu)", NULL, E, 1, 13, {"twice", "act", NULL, NULL}},
+    {"tag", "cnn(8, glu)", NULL, E, 1, 8, {"'glu'", "wanted a number", NULL, NULL}},
+    {"tag", "mh_dot_self_att(2, 4, 0.5)", NULL, E, 1, 1, {"both s and scale", "give one", NULL, NULL}},
+    {"seq2seq", "id", "mh_dot_att(2, 0)", E, 1, 1, {"s is 0", "wanted", NULL, NULL}},
     {"tag", "ff(8, n=8)", NULL, E, 1, 7, {"twice", "n", NULL, NULL}},
     {"tag", "norm(8)", NULL, E, 1, 6, {"'8'", "too many", NULL, NULL}},
     {"tag", "ff(8", NULL, E, 1, 5, {"end of text", "wanted", ")", NULL}},
@@ -469,7 +485,7 @@ static const wrong wrongs[] = {
     {"tag", "ff ->", NULL, E, 1, 6, {"end of text", "name of a layer", NULL, NULL}},
     {"tag", "", NULL, E, 1, 1, {"end of text", NULL, NULL, NULL}},
     {"tag", " # nothing", NULL, E, 1, 11, {"end of text", NULL, NULL, NULL}},
-    {"tag", "ff(eight)", NULL, E, 1, 4, {"'eight'", "number", NULL, NULL}},
+    {"tag", "linear(eight)", NULL, E, 1, 8, {"'eight'", "number", NULL, NULL}},
     {"tag", "ff(8x)", NULL, E, 1, 4, {"8x", "number", NULL, NULL}},
     {"tag", "ff(4e)", NULL, E, 1, 4, {"4e", "number", NULL, NULL}},
     {"tag", "ff(0x10)", NULL, E, 1, 4, {"0x10", "number", NULL, NULL}},
