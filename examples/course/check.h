@@ -35,7 +35,7 @@
 
 #define HOLE 0
 
-enum { CHECK_VALUES = 200, CHECK_NAME = 80 };
+enum { CHECK_VALUES = 200, CHECK_NAME = 80, CHECK_SIZE = 256 };
 
 /* One value as it is expected: x [rows, columns]. */
 typedef struct check_entry {
@@ -48,6 +48,7 @@ static struct check_state {
   FILE *write; /* not null: the values are written here instead of being compared */
   check_entry entries[CHECK_VALUES];
   int count, done;
+  int gradient;       /* 1: what is shown is a gradient of the tape */
   const char *number; /* "04" */
   syn_context *c;
 } check_all;
@@ -67,6 +68,14 @@ static double check_largest(const check_entry *e) {
 static int check_near(double given, double expected, double largest) {
   if (!isfinite(given) || !isfinite(expected)) return given == expected;
   return fabs(given - expected) <= (largest > 0 ? 1e-4 * largest : 1e-6);
+}
+
+/* 1: every number is an integer */
+static int check_is_whole(const check_entry *e) {
+  int i;
+  for (i = 0; i < check_size(e); i++)
+    if (floorf(e->x[i]) != e->x[i]) return 0;
+  return 1;
 }
 
 /* How many numbers of g are not factor * e + term. */
@@ -119,15 +128,140 @@ static int check_wrong_half(const check_entry *e, const check_entry *g, int abov
 
 /* A hint about a causal mask; 0: the mask is not what is wrong. */
 static int check_mask_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
-  int below = check_wrong_half(e, g, 0), i;
+  int below = check_wrong_half(e, g, 0), n = e->columns, diagonal = 0, i;
+  double hidden = (double)e->x[1] + 0; /* no -0 */
+  for (i = 0; i < n; i++) diagonal += g->x[i * n + i] == e->x[1];
+  if (below && below == diagonal && !check_wrong_half(e, g, 1))
+    return snprintf(out, capacity, "the diagonal is masked, too: a token may look at itself");
+  if (!below && isinf(e->x[1]) && g->x[1] < -1000.0f)
+    return snprintf(out, capacity, "above the diagonal (column > row) every number should be"
+                                   " -INFINITY: a large negative number hides nothing from scores"
+                                   " that are as large");
   if (!below)
-    return snprintf(out, capacity, "the causal mask is missing: above the diagonal (column > row)"
-                                   " every number should be %g", (double)e->x[1] + 0);
+    return snprintf(out, capacity, "the causal mask is missing or incomplete: above the diagonal"
+                                   " (column > row) every number should be %g", hidden);
   if (!isinf(e->x[1])) return 0;
   for (i = 0; i < check_size(e); i++) /* a mask of 1 and 0, or a mask that was multiplied */
-    if (i % e->columns <= i / e->columns && g->x[i] != g->x[0]) return 0;
+    if (i % n <= i / n && g->x[i] != g->x[0]) return 0;
   return snprintf(out, capacity, "a mask is added to the scores: 0 where a token may look,"
                                  " -infinity where it may not");
+}
+
+/* out: the softmax of each row of a; causal: of the columns up to the number of the row */
+static void check_softmax(const check_entry *a, int causal, float *out) {
+  int i, j;
+  for (i = 0; i < a->rows; i++) {
+    double sum = 0;
+    int count = causal && i < a->columns ? i + 1 : a->columns;
+    for (j = 0; j < count; j++) sum += exp((double)a->x[i * a->columns + j]);
+    for (j = 0; j < a->columns; j++)
+      out[i * a->columns + j] =
+          j < count ? (float)(exp((double)a->x[i * a->columns + j]) / sum) : 0.0f;
+  }
+}
+
+/* A hint about a softmax of the wrong numbers, or one too many; 0: that is not what is wrong. */
+static int check_softmax_hint(const check_entry *e, const check_entry *g, char *out,
+                              size_t capacity) {
+  float once[CHECK_SIZE], twice[CHECK_SIZE];
+  check_entry first = *e, second = *e;
+  int i, causal;
+  first.x = once, second.x = twice;
+  for (i = 0; i < check_all.done; i++) {
+    const check_entry *o = &check_all.entries[i];
+    if (o->rows != g->rows || o->columns != g->columns || check_size(o) > CHECK_SIZE) continue;
+    check_softmax(o, 0, once);
+    if (!check_wrong(&first, g, 1, 0))
+      return snprintf(out, capacity, "this is the softmax of \"%s\": of another tensor, or is a"
+                                     " factor missing in it?", o->name);
+    for (causal = 0; causal <= check_causal(e); causal++) {
+      check_softmax(&first, causal, twice);
+      if (!check_wrong(&second, g, 1, 0))
+        return snprintf(out, capacity, "a softmax was taken twice");
+    }
+  }
+  return 0;
+}
+
+/* Number i, j of a b, or of a^T b; 0 where the shapes do not fit g: see check_is_product. */
+static double check_product(const check_entry *a, int transposed, const check_entry *b, int i,
+                            int j) {
+  int n = transposed ? a->rows : a->columns, k;
+  double sum = 0;
+  for (k = 0; k < n; k++)
+    sum += (double)a->x[transposed ? k * a->columns + i : i * a->columns + k] *
+           (double)b->x[k * b->columns + j];
+  return sum;
+}
+static int check_is_product(const check_entry *a, int transposed, const check_entry *b,
+                            const check_entry *g) {
+  int rows = transposed ? a->columns : a->rows, inner = transposed ? a->rows : a->columns, i;
+  if (rows != g->rows || inner != b->rows || b->columns != g->columns) return 0;
+  for (i = 0; i < check_size(g); i++)
+    if (!check_near((double)g->x[i], check_product(a, transposed, b, i / g->columns,
+                    i % g->columns), check_largest(g))) return 0;
+  return 1;
+}
+static int check_is_elementwise(const check_entry *a, const check_entry *b, const check_entry *g) {
+  int i;
+  if (a->rows != g->rows || a->columns != g->columns) return 0;
+  if (b->rows != g->rows || b->columns != g->columns) return 0;
+  for (i = 0; i < check_size(g); i++)
+    if (!check_near((double)g->x[i], (double)a->x[i] * (double)b->x[i], check_largest(g)))
+      return 0;
+  return 1;
+}
+
+/* A hint that g is a product of two values that were shown before; 0: it is none. */
+static int check_product_hint(const check_entry *g, char *out, size_t capacity) {
+  int i, n = check_all.done;
+  for (i = 0; i < n * n; i++) {
+    const check_entry *a = &check_all.entries[i / n], *b = &check_all.entries[i % n];
+    if (check_is_elementwise(a, b, g))
+      return snprintf(out, capacity, "this is \"%s\" times \"%s\", number by number: is a term"
+                                     " missing?", a->name, b->name);
+    if (check_is_product(a, 1, b, g))
+      return snprintf(out, capacity, "this is the product of the transposed \"%s\" and \"%s\": the"
+                                     " wrong index, or the wrong tensors?", a->name, b->name);
+    if (check_is_product(a, 0, b, g))
+      return snprintf(out, capacity, "this is the product of \"%s\" and \"%s\": the wrong"
+                                     " tensors?", a->name, b->name);
+  }
+  return 0;
+}
+
+/* 1: g has the columns of e in another order. */
+static int check_columns_moved(const check_entry *e, const check_entry *g) {
+  double largest = check_largest(e);
+  int i, j, k, same, found;
+  for (j = 0; j < e->columns; j++) {
+    for (found = k = 0; k < e->columns; k++) {
+      for (same = 1, i = 0; i < e->rows; i++)
+        same &= check_near((double)g->x[i * e->columns + j], (double)e->x[i * e->columns + k],
+                           largest);
+      found |= same;
+    }
+    if (!found) return 0;
+  }
+  return e->columns > 1 && e->rows > 1;
+}
+
+/* "bits of x": four bytes of a float, the highest first. */
+static float check_float_of(const check_entry *a) {
+  uint32_t bits = 0;
+  float x;
+  int i;
+  for (i = 0; i < 4; i++) bits = bits << 8 | (uint32_t)(a->x[i] >= 0 ? a->x[i] : 0);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static int check_bits_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  double want = (double)check_float_of(e), given = (double)check_float_of(g);
+  if (!check_near(given, want, fabs(want)))
+    return snprintf(out, capacity, "as a float: expected %.9g, yours %.9g", want, given);
+  return snprintf(out, capacity, "only the last bits differ, expected %.9g, yours %.9g: the order"
+                                 " of a sum, or a product that is rounded before it is added (fmaf"
+                                 " rounds once)", want, given);
 }
 
 /* 1: row 0 is right, and every other row has a wrong number. */
@@ -171,16 +305,20 @@ static int check_step_hint(const check_entry *e, const check_entry *g, char *out
   return 0;
 }
 
-/* 1: the rows of a sum to 1; by_column: the columns do */
+/* 1: the rows of a sum to 1, and not all numbers are whole; by_column: the columns do */
 static int check_sums_to_one(const check_entry *a, int by_column) {
   int outer = by_column ? a->columns : a->rows, inner = by_column ? a->rows : a->columns, i, j;
+  int shares = 0;
   for (i = 0; i < outer; i++) {
     double sum = 0;
-    for (j = 0; j < inner; j++)
-      sum += (double)a->x[by_column ? j * a->columns + i : i * a->columns + j];
+    for (j = 0; j < inner; j++) {
+      double x = (double)a->x[by_column ? j * a->columns + i : i * a->columns + j];
+      shares |= x > 0 && x < 1;
+      sum += x;
+    }
     if (!(fabs(sum - 1) < 1e-3)) return 0;
   }
-  return inner > 1;
+  return inner > 1 && shares;
 }
 
 /* The factor between the two at the largest expected number. */
@@ -198,19 +336,74 @@ static int check_is_ratio(const check_entry *e, double factor) {
   return check_size(e) > 1 || (fabs(k) < 64.5 && fabs(k - floor(k + 0.5)) < 1e-3);
 }
 
-/* Writes what the error looks like; 0: like none that is known. */
-static int check_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
-  int same = e->rows == g->rows && e->columns == g->columns, i;
-  double factor = same ? check_factor(e, g) : 0, term = (double)g->x[0] - (double)e->x[0], by;
+/* A hint about all numbers at once: one cause that leaves nothing right; 0: none is known. */
+static int check_hint_of_all(const check_entry *e, const check_entry *g, char *out,
+                             size_t capacity) {
+  int i;
   for (i = 0; i < check_size(g); i++)
     if (isnan(g->x[i]))
       return snprintf(out, capacity, "NaN: 0/0, the root of a number below 0, or infinite minus"
                                      " infinite; or an input that is NaN");
+  if (!strncmp(e->name, "hash", 4))
+    return snprintf(out, capacity, "one wrong bit changes all bytes of a hash: is it each byte"
+                                   " once, ^= before *=, the right prime?");
+  if (check_all_are(g, 0) && check_all.gradient)
+    return snprintf(out, capacity, "every gradient is 0: was syn_backward called, and with a loss"
+                                   " that depends on this tensor?");
   if (check_all_are(g, 0))
     return snprintf(out, capacity, "all numbers are 0: still a hole, never computed, or an int"
                                    " divided by an int (in C, 1 / 4 is 0)?");
+  if (!strncmp(e->name, "bits of", 7) && check_size(g) == 4)
+    return check_bits_hint(e, g, out, capacity);
   if (check_transposed(e, g))
     return snprintf(out, capacity, "transposed: row i, column j has what row j, column i should");
+  return 0;
+}
+
+/* A hint about one difference of all numbers: a sign, a factor, a term; 0: there is none. */
+static int check_difference_hint(const check_entry *e, const check_entry *g, char *out,
+                                 size_t capacity) {
+  double factor = check_factor(e, g), term = (double)g->x[0] - (double)e->x[0];
+  if (!check_wrong(e, g, -1, 0))
+    return snprintf(out, capacity, "the sign: every number is minus the expected one");
+  if (check_is_ratio(e, factor) && !check_wrong(e, g, factor, 0))
+    return snprintf(out, capacity, "a factor: every number is %.6g times the expected one", factor);
+  if (check_size(e) > 1 && isfinite(term) && !check_wrong(e, g, 1, term))
+    return snprintf(out, capacity, "a term: every number is the expected one plus %.6g", term);
+  return 0;
+}
+
+/* A hint about some of the numbers: rows, columns, single ones; 0: none is known. */
+static int check_hint_of_some(const check_entry *e, const check_entry *g, char *out,
+                              size_t capacity) {
+  double by;
+  if (check_sums_to_one(e, 0) && check_sums_to_one(g, 1))
+    return snprintf(out, capacity, "the columns sum to 1, the rows should");
+  if (check_sums_to_one(e, 0) && !check_sums_to_one(g, 0))
+    return snprintf(out, capacity, "every row should sum to 1");
+  if (check_columns_moved(e, g))
+    return snprintf(out, capacity, "the right columns in the wrong order");
+  if (check_size(e) > 3 && check_largest(e) > 0 && check_wrong(e, g, 1, 0) == 1)
+    return snprintf(out, capacity, "only one number is wrong: the first or last of a loop, or a"
+                                   " case of its own?");
+  by = check_largest(e) > 0 ? check_same_difference(e, g) : 0;
+  if (check_is_whole(e) && fabs(fabs(by) - 1) < 1e-3)
+    return snprintf(out, capacity, "each wrong number is 1 too %s: rounded the other way, or the"
+                                   " end of a loop?", by > 0 ? "large" : "small");
+  if (by < 0 || by > 0)
+    return snprintf(out, capacity, "each wrong number is %.6g too %s: a term that counts in these"
+                                   " places only, or an int divided by an int (in C, 1 / 4 is 0)?",
+                    fabs(by), by > 0 ? "large" : "small");
+  if (!check_causal(e) && check_only_row_0(e, g))
+    return snprintf(out, capacity, "row 0 is right, all later rows are wrong: the row's index, or"
+                                   " what comes from the rows before?");
+  return 0;
+}
+
+/* Writes what the error looks like; 0: like none that is known. */
+static int check_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  int same = e->rows == g->rows && e->columns == g->columns, i;
+  if (check_hint_of_all(e, g, out, capacity)) return 1;
   if (same && check_step_hint(e, g, out, capacity)) return 1;
   if (same && check_causal(e) && check_mask_hint(e, g, out, capacity)) return 1;
   for (i = 0; i < check_all.count; i++) {
@@ -219,27 +412,11 @@ static int check_hint(const check_entry *e, const check_entry *g, char *out, siz
       return snprintf(out, capacity, "these are the numbers of \"%s\": the wrong tensor, or"
                                      " a term or factor without effect?", o->name);
   }
+  if (same && check_difference_hint(e, g, out, capacity)) return 1;
   if (!same) return 0;
-  if (!check_wrong(e, g, -1, 0))
-    return snprintf(out, capacity, "the sign: every number is minus the expected one");
-  if (check_is_ratio(e, factor) && !check_wrong(e, g, factor, 0))
-    return snprintf(out, capacity, "a factor: every number is %.6g times the expected one", factor);
-  if (check_size(e) > 1 && isfinite(term) && !check_wrong(e, g, 1, term))
-    return snprintf(out, capacity, "a term: every number is the expected one plus %.6g", term);
-  if (check_sums_to_one(e, 0) && check_sums_to_one(g, 1))
-    return snprintf(out, capacity, "the columns sum to 1, the rows should");
-  if (check_sums_to_one(e, 0) && !check_sums_to_one(g, 0))
-    return snprintf(out, capacity, "every row should sum to 1");
-  if (check_size(e) > 2 && check_largest(e) > 0 && check_wrong(e, g, 1, 0) == 1)
-    return snprintf(out, capacity, "only one number is wrong: the first or last of a loop?");
-  by = check_largest(e) > 0 ? check_same_difference(e, g) : 0;
-  if (by < 0 || by > 0)
-    return snprintf(out, capacity, "each wrong number is %.6g too %s: a term that counts in these"
-                                   " places only, or an int divided by an int (in C, 1 / 4 is 0)?",
-                    fabs(by), by > 0 ? "large" : "small");
-  if (!check_causal(e) && check_only_row_0(e, g))
-    return snprintf(out, capacity, "row 0 is right, all later rows are wrong: the row's index?");
-  return 0;
+  if (check_size(g) > 3 && check_product_hint(g, out, capacity)) return 1;
+  if (check_sums_to_one(e, 0) && check_softmax_hint(e, g, out, capacity)) return 1;
+  return check_hint_of_some(e, g, out, capacity);
 }
 
 /* -- the report -- */
@@ -258,7 +435,7 @@ static void check_stop(void) {
 }
 
 static void check_report(const check_entry *e, const check_entry *g) {
-  char hint[240];
+  char hint[260];
   double largest = check_largest(e);
   int i, n = check_size(e);
   check_begin_report(e->name);
@@ -316,7 +493,9 @@ static inline void check(const char *name, const syn_tensor *a) {
   check_numbers(name, a, a ? a->x : NULL);
 }
 static inline void check_gradient(const char *name, const syn_tensor *a) {
+  check_all.gradient = 1;
   check_numbers(name, a, a ? a->dx : NULL);
+  check_all.gradient = 0;
 }
 
 /* -- the program -- */

@@ -7,7 +7,7 @@
 #include "../check.h"
 
 static void exercise(syn_context *c, syn_tape *t) {
-  static const float X[] = {1, 2, 3, 4}, Y[] = {1, 3, 2, 5}, W[] = {0.5f}, B[] = {0.25f};
+  static const float X[] = {1.5f, 2, 3, 5}, Y[] = {1, 4, 2.5f, 7}, W[] = {0.7f}, B[] = {0.25f};
   syn_tensor *x = tensor(t, 4, 1, X), *y = tensor(t, 4, 1, Y);
   syn_tensor *w = tensor(t, 1, 1, W), *b = tensor(t, 1, 1, B);
   syn_tensor *guess, *error, *loss;

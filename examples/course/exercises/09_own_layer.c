@@ -63,9 +63,10 @@ static void shift_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *place = syn_places(t, n), d = syn_width(x); /* place: of each row in its text */
   for (int r = 0; r < (int)syn_rows(x); r++) {
-    /* 5. What must the cache of a token hold, so that the next token can be computed? Copy it into
-       syn_cache_new(t, n, r) [d]; syn_cache_row(t, n, r, place) reads that of an earlier token. */
-    memcpy(syn_cache_new(t, n, r), HOLE, (size_t)(HOLE) * sizeof(float));
+    /* 5. What must the cache of a token hold, so that the next token can be computed? kept [d] is
+       copied into it. syn_cache_row(t, n, r, place) gives what an earlier token has kept. */
+    const float *kept = HOLE;
+    if (kept) memcpy(syn_cache_new(t, n, r), kept, (size_t)d * sizeof(float));
     const float *before = HOLE;
     shift_row(syn_weight(t, n, 0), x->x + r * d, before, d, y->x + r * d);
   }

@@ -1,11 +1,11 @@
 /* Exercise 12   Weights in 8 and 4 bits, products of integers
 
    A row of weights becomes integers and a scale. Products run in integers; one product by the
-   scales makes a float of the result. With 4 bits each group of 8 columns has its own scale, and
+   scales makes a float of the result. With 4 bits each group of 6 columns has its own scale, and
    two numbers share a byte. See lesson 12. Check it: make check N=12 */
 
 #include "../check.h"
-enum { ROWS = 3, N = 16, GROUP = 8 };
+enum { ROWS = 3, N = 24, GROUP = 6 };
 
 /* 1. The scale of x [n]: the largest |x| becomes `most` (127 for 8 bits, 7 for 4 bits). */
 static float scale_of(const float *x, int n, float most) {
@@ -65,20 +65,20 @@ static void four_bits(const float *w) {
 
 static void exercise(syn_context *c, syn_tape *t) {
   float w[ROWS * N], x[N], bytes[3], calls[2];
-  const float parameters = 35000, columns = 32, slice = 1000, work = 98765;
+  const float parameters = 35200, columns = 32, slice = 1700, work = 98765;
   syn_random r = {12};
   (void)c, (void)t;
   for (int i = 0; i < ROWS * N; i++) w[i] = (float)(i / N + 1) * syn_random_normal(&r);
   for (int i = 0; i < N; i++) x[i] = syn_random_normal(&r);
   eight_bits(w, x);
   four_bits(w);
-  /* 9. Bytes of 35,000 weights in rows of 32: as floats; in 8 bits with a float for each row; in 4
+  /* 9. Bytes of 35,200 weights in rows of 32: as floats; in 8 bits with a float for each row; in 4
      bits with a float for each row */
   bytes[0] = HOLE;
   bytes[1] = HOLE;
   bytes[2] = HOLE;
   check_array("bytes as floats, in 8, in 4 bits", bytes, 1, 3);
-  /* 10. A token needs 98,765 multiply-adds. How many calls of 1,000 make it, and how many
+  /* 10. A token needs 98,765 multiply-adds. How many calls of 1,700 make it, and how many
      multiply-adds are left for the last one? */
   calls[0] = HOLE;
   calls[1] = HOLE;

@@ -7,7 +7,7 @@
 enum { V = 5, D = 3, ROWS = 4 }; /* tokens of the vocabulary, width, letters of the text */
 
 static void exercise(syn_context *c, syn_tape *t) {
-  static const int ids[ROWS] = {0, 3, 1, 3}, labels[ROWS] = {3, 1, 3, 2};
+  static const int ids[ROWS] = {2, 4, 0, 4}, labels[ROWS] = {4, 0, 4, 1};
   syn_random r = {33};
   syn_tensor *table = random_tensor(t, V, D, &r, 1), *w = random_tensor(t, D, V, &r, 1);
   syn_tensor *rows, *logits, *loss;

@@ -32,7 +32,7 @@ static void exercise(syn_context *c, syn_tape *t) {
 
   /* 3. mask [T,T]: 0 where token i may look at token j, -INFINITY where j is later */
   for (i = 0; i < T; i++)
-    for (j = i + 1; j < T; j++) mask->x[i * T + j] = -INFINITY;
+    for (j = 0; j < T; j++) mask->x[i * T + j] = j > i ? -INFINITY : 0;
   check("mask", mask);
 
   /* 4. masked [T,T] = scores + mask */

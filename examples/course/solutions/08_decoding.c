@@ -7,11 +7,11 @@
 enum { V = 5, LENGTH = 3, BEGIN = 0, END = 1 };
 
 static const float table[V][V] = { /* [token before, next token] */
-  {-9, -2, 2.0f, 1.8f, 0.5f},
+  {-9, -2, 1.8f, 2.0f, 0.5f},
   {-9, 0, 0, 0, 0},
-  {-9, 0.2f, 0.3f, 0.5f, 0.4f},
-  {-9, 3, -1, 0, 0.1f},
-  {-9, 1, 1.5f, -2, 0.3f}};
+  {-9, 0.1f, -1, 3, 0.4f},
+  {-9, 0.2f, 0.3f, 0.6f, 1},
+  {-9, 1.5f, 1, -2, 0.3f}};
 
 /* 1. log p of every next token: z - log sum exp z */
 static void log_softmax(const float *z, float *log_p) {
@@ -51,8 +51,8 @@ static void greedy(void) {
 
 /* Two steps of a beam search with K = 2. */
 static void beam(void) {
-  float log_p[V], all[2 * V], live[2], tokens[2], score[2];
-  int first, row;
+  float log_p[V], all[2 * V], live[2], tokens[2], rows[2], next[2], score[2];
+  int first, best;
   /* 4. The two best first tokens, with their log p. */
   log_softmax(table[BEGIN], log_p);
   for (int i = 0; i < 2; i++) {
@@ -69,11 +69,16 @@ static void beam(void) {
     for (int j = 0; j < V; j++) all[i * V + j] = live[i] + log_p[j];
   }
   check_array("beam: log p of all texts of two tokens", all, 2, V);
-  /* 6. The best of them: which row does it continue, and with which token? */
-  row = best_of(all, 2 * V) / V;
-  tokens[0] = tokens[row];
-  tokens[1] = (float)(best_of(all, 2 * V) % V);
-  check_array("beam: the best text of two tokens", tokens, 1, 2);
+  /* 6. The two best of them, where `best` is the place in `all`: which row does it continue, and
+     with which token? */
+  for (int i = 0; i < 2; i++) {
+    best = best_of(all, 2 * V);
+    rows[i] = (float)(best / V);
+    next[i] = (float)(best % V);
+    all[best] = -INFINITY; /* taken */
+  }
+  check_array("beam: the rows that the two best texts continue", rows, 1, 2);
+  check_array("beam: their last tokens", next, 1, 2);
   /* 7. The score of a text of n tokens is log p / ((5 + n) / 6)^alpha. Of n = 2 and n = 8 tokens,
      both with log p = -3 and alpha = 0.6: */
   for (int i = 0; i < 2; i++) {
@@ -84,12 +89,12 @@ static void beam(void) {
 }
 
 static void sample(void) {
-  static const float points[] = {0.05f, 0.3f, 0.59f, 0.7f, 0.95f}; /* uniform in 0 .. 1 */
+  static const float points[] = {0.05f, 0.437f, 0.44f, 0.7f, 0.95f}; /* uniform in 0 .. 1 */
   float p[V], sum = 0, kept[V] = {0}, reached = 0, drawn[5];
-  /* 8. Probabilities behind begin with the temperature 0.5: softmax of z / temperature */
-  for (int i = 0; i < V; i++) sum += p[i] = expf(table[BEGIN][i] / 0.5f);
+  /* 8. Probabilities behind begin with the temperature 0.8: softmax of z / temperature */
+  for (int i = 0; i < V; i++) sum += p[i] = expf(table[BEGIN][i] / 0.8f);
   for (int i = 0; i < V; i++) p[i] /= sum;
-  check_array("p with temperature 0.5", p, 1, V);
+  check_array("p with temperature 0.8", p, 1, V);
   /* 9. top_p = 0.9: the most probable tokens are kept until their sum reaches 0.9. kept [V]: p of a
      token that is kept, 0 of the others. */
   while (reached < 0.9f) {

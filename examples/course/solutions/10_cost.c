@@ -11,7 +11,7 @@ typedef struct sizes {
   float d, H, N, k, a, b;
 } sizes;
 static const sizes layers[LAYERS] = {
-  {64, 4, 32, 8, 6, 6}, {64, 1, 256, 8, 16, 16}, {512, 8, 64, 16, 8, 8}};
+  {64, 4, 30, 8, 6, 5}, {96, 2, 200, 12, 15, 14}, {512, 8, 40, 16, 7, 6}};
 
 /* Parameters that make the scores; the others of the layer are W_v [d,d] and W_o [d,d]. */
 static float parameters(int kind, sizes s) {
