@@ -138,6 +138,9 @@
      pos(scale=1, dropout)                   x sqrt(d) + sinusoids of the place; scale=0: without
                                              sqrt(d), and without dropout if none is given
      learn_pos(dropout)                      x + a learned vector of the place
+     ngram(longest=3, buckets=65536, shortest=2)
+                                             x + a learned vector of each n-gram of tokens that ends
+                                             at the place, of a table that is indexed by a hash
      dropout(rate)                           x, while training with dropout
      id                                      x
      linear(n=d_model, bias=1, dropout)      * x W^T + b
@@ -10253,6 +10256,113 @@ static const syn_kind syn__kind_lookup = SYN__KIND_OF_ROWS(
 #endif
 
 /* ==============================================================================================
+   >>kind ngram   y_t = x_t + sum_k w[hash(tokens t-k+1 .. t) mod buckets], shortest <= k <= longest
+   ============================================================================================== */
+
+/* The bag of n-grams with the hashing trick (Joulin, Grave, Bojanowski and Mikolov 2016, section
+   2.1; Weinberger et al. 2009): with `pool` behind it a text is the mean of its n-grams, in
+   whatever order they stand. x, y [rows,d], w [buckets,d]. The tokens are those of the side that
+   the chain reads, at whatever depth of the network; an n-gram ends at its row and lies in one
+   sentence, so a decoder may have it, too. N-grams of one bucket share its row. w begins as 0: an
+   n-gram that training has not seen changes nothing. Saved for backward: nothing. dx += dy,
+   dw[bucket] += dy_t for each n-gram. Cache of a decoded token: its id, as a float, which has all
+   digits of it. */
+
+enum { SYN__NGRAM_LONGEST = 16 };
+typedef struct syn__ngram {
+  int longest, shortest, buckets;
+} syn__ngram;
+/* The rows of a pass; of a step whose tokens come from the cache. */
+typedef struct syn__ngram_job {
+  const syn_node *n;
+  int step;
+} syn__ngram_job;
+
+static syn_status syn__ngram_shape(syn_build *b, syn_node *n) {
+  syn__ngram *own = (syn__ngram *)syn_build_own(b, n, sizeof *own);
+  int shape[2] = {0, syn_build_width(b, n, 0)};
+  if (!own) return SYN_E_MEMORY;
+  own->longest = syn_arg_int(b, "longest", 3, 1, SYN__NGRAM_LONGEST);
+  own->buckets = shape[0] = syn_arg_int(b, "buckets", 65536, 1, 1 << 24);
+  own->shortest = syn_arg_int(b, "shortest", syn__min(2, own->longest), 1, own->longest);
+  n->cache = 1;
+  syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
+  return syn_build_out_like(b, n, 0);
+}
+
+/* The token `back` places before row r. */
+static int syn__ngram_token(const syn_tape *t, const syn__ngram_job *j, size_t r, int back) {
+  if (j->step) return (int)*syn_cache_row(t, j->n, (int)r, syn_places(t, j->n)[r] - back);
+  return t->ids[t->g->values[j->n->out].stream][r - (size_t)back];
+}
+/* The buckets of the n-grams that end at row r; returns how many. The hash reads backwards: that of
+   k tokens continues that of k - 1. */
+static int syn__ngram_buckets(const syn_tape *t, const syn__ngram_job *j, size_t r,
+                              size_t bucket[SYN__NGRAM_LONGEST]) {
+  const syn__ngram *own = (const syn__ngram *)j->n->own;
+  const int most = syn__min(own->longest, syn_places(t, j->n)[r] + 1);
+  uint64_t hash = 0;
+  int k, count = 0;
+  for (k = 1; k <= most; k++) {
+    hash = syn__mix(hash + (uint64_t)syn__ngram_token(t, j, r, k - 1) + 1);
+    if (k >= own->shortest) bucket[count++] = (size_t)(hash % (uint64_t)own->buckets);
+  }
+  return count;
+}
+
+static void syn__task_ngram(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ngram_job *j = (const syn__ngram_job *)job;
+  const syn_tensor *x = syn_in(t, j->n, 0), *y = syn_out(t, j->n);
+  const float *w = syn_weight(t, j->n, 0);
+  size_t r, d = (size_t)syn_width(y), bucket[SYN__NGRAM_LONGEST];
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    int count = syn__ngram_buckets(t, j, r, bucket), i;
+    memcpy(y->x + r * d, x->x + r * d, d * sizeof *y->x);
+    for (i = 0; i < count; i++) t->k->acc(y->x + r * d, w + bucket[i] * d, d);
+  }
+}
+static void syn__ngram_forward(syn_tape *t, const syn_node *n) {
+  syn__ngram_job j = {n, 0};
+  syn_parallel(t, syn__task_ngram, &j, syn_rows(syn_out(t, n)), 8);
+}
+/* The new tokens go to the cache first. */
+static void syn__ngram_step(syn_tape *t, const syn_node *n) {
+  syn__ngram_job j = {n, 1};
+  int r, rows = (int)syn_rows(syn_out(t, n));
+  for (r = 0; r < rows; r++) *syn_cache_new(t, n, r) = (float)t->ids[SYN_TGT][r];
+  syn_parallel(t, syn__task_ngram, &j, (size_t)rows, 8);
+}
+
+#ifndef SYN_NO_TRAIN
+/* dw[bucket] += dy_r, columns begin .. end-1. Many n-grams may add into one row of w, so threads
+   split columns and each adds the rows in order. */
+static void syn__task_ngram_dw(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ngram_job *j = (const syn__ngram_job *)job;
+  const syn_tensor *y = syn_out(t, j->n);
+  size_t r, d = (size_t)syn_width(y), rows = syn_rows(y), bucket[SYN__NGRAM_LONGEST];
+  float *dw = syn_dweight(t, j->n, 0);
+  SYN__UNUSED(thread);
+  for (r = 0; r < rows; r++) {
+    int count = syn__ngram_buckets(t, j, r, bucket), i;
+    for (i = 0; i < count; i++)
+      t->k->acc(dw + bucket[i] * d + begin, y->dx + r * d + begin, end - begin);
+  }
+}
+static void syn__ngram_backward(syn_tape *t, const syn_node *n) {
+  syn__ngram_job j = {n, 0};
+  syn__add_dx(t, n, 1.0f);
+  syn_parallel(t, syn__task_ngram_dw, &j, (size_t)syn_width(syn_out(t, n)), 32);
+}
+#endif
+static const syn_kind syn__kind_ngram = {
+    SYN__FIELD(name, "ngram"), SYN__FIELD(args, "i:longest i:buckets i:shortest"),
+    SYN__FIELD(flags, SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__ngram_shape),
+    SYN__FIELD(forward, syn__ngram_forward), SYN__FIELD(backward, SYN__BACK(syn__ngram_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__ngram_step), SYN__FIELD(cost, NULL)};
+
+/* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
    ============================================================================================== */
 
@@ -13746,7 +13856,7 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att)
+  X(linformer) X(fixed_att) X(ngram)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};

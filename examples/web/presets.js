@@ -71,6 +71,7 @@ const PRESETS = [
 const WORDS = {
   pos: "x √d + sinusoids of the place",
   learn_pos: "x + a learned vector of the place",
+  ngram: "x + learned vectors of the n-grams that end here",
   dropout: "sets a share of the numbers to 0 while training",
   id: "nothing",
   linear: "x Wᵀ + b",
