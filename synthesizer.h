@@ -144,13 +144,16 @@
      dropout(rate)                           x, while training with dropout
      id                                      x
      linear(n=d_model, bias=1, dropout)      * x W^T + b
-     ff(n=d_model, act=relu, dropout)        * act(x W^T + b): relu, gelu, tanh, sigmoid, swish, glu
+     ff(n=d_model, act=relu, dropout, bias=1)
+                                             * act(x W^T + b): relu, gelu, tanh, sigmoid, swish,
+                                             gelu_erf, quick_gelu; glu, swiglu, geglu, reglu: first
+                                             half of z times f(second half), W has 2n rows
      cnn(n=d_model, k=3, act=glu, dilate=1, dropout)
                                              * ff over k tokens: in an encoder those around, in a
                                              decoder those up to the token
-     act(act=relu)                           elementwise; not glu
-     norm                                    layer normalization
-     rms_norm                                the same without mean and shift (section norm)
+     act(act=relu)                           elementwise: the words of ff up to quick_gelu
+     norm(eps=1e-6, bias=1)                  layer normalization
+     rms_norm(eps=1e-6)                      the same without mean and shift (section norm)
      rnn(n=d_model, cell=lstm)               a cell from token to token: lstm, gru
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
      res(X)                                  x + X(x)
@@ -177,7 +180,7 @@
      fixed_att(heads, dropout)               * seven heads see fixed places, the others are V;
                                              encoder only
 
-     ffl(n=4d, act=relu)                     ff(n, act) -> linear(d)
+     ffl(n=4d, act=relu, bias=1)             ff(n, act, bias) -> linear(d, bias)
      res_d(X)                                res(X -> dropout)
      res_nd(X)                               res(norm -> X -> dropout)
      parallel(X | Y)                         concat(X | Y)
@@ -1409,7 +1412,7 @@ SYN_API syn_tensor *syn_concat(syn_tensor *a, syn_tensor *b);
 /* Rows of a table [v,d]: -> [count,d], row i is row ids[i] of the table. ids [count], each
    0 .. v-1, are copied. */
 SYN_API syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count);
-SYN_API syn_tensor *syn_act(syn_tensor *x, const char *name); /* relu, gelu, tanh, sigmoid, swish */
+SYN_API syn_tensor *syn_act(syn_tensor *x, const char *name); /* a word of LAYERS, act */
 SYN_API syn_tensor *syn_exp(syn_tensor *x);
 SYN_API syn_tensor *syn_log(syn_tensor *x);                     /* -infinity for x <= 0 */
 /* Along the last axis. To mask an x, add -infinity to it before: it gets 0, and no gradient. */
@@ -3525,7 +3528,10 @@ typedef struct syn__row_tile {
 enum { SYN__EDGE_TILE, SYN__FULL_TILE, SYN__STREAM_TILE };
 
 /* Activations, in the order of their names in texts. */
-enum { SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__ACTS };
+enum {
+  SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__GELU_ERF, SYN__QUICK_GELU,
+  SYN__ACTS
+};
 
 /* One step of Adam: what all weights share. The powers of beta are computed once per step, in
    double: 1 - 0.9999^t has few digits left in float. */
@@ -3557,6 +3563,19 @@ typedef struct syn__dropout {
   uint32_t limit;     /* round(rate 2^24): an element is dropped when hash(index) >> 8 is below */
   float scale;        /* 1/(1 - rate) */
 } syn__dropout;
+
+/* A row of a gated linear unit: a [n] times f(b [n]); dy [n]: the gradient, for backward. */
+typedef struct syn__glu_row {
+  int act; /* f: SYN__RELU ... */
+  const float *a, *b, *dy;
+} syn__glu_row;
+
+/* Weights of norm. */
+typedef struct syn__norm {
+  const float *g, *b; /* [n]; b null: none */
+  float eps;          /* added to the variance */
+  int rms;            /* 1: rms_norm, mean 0 */
+} syn__norm;
 
 /* Inputs of the backward pass of norm: rows [rows,width], stats [rows,2], g [width]. */
 typedef struct syn__norm_rows {
@@ -3657,14 +3676,12 @@ typedef struct syn__int8_kernels {
   X(void, values, (float *y, const syn__weighted_values *j)) \
   /* y = f(x). which: SYN__RELU ... */ \
   X(void, act, (int which, float *y, const float *x, size_t n)) \
-  /* y = a sigma(b) */ \
-  X(void, glu, (float *y, const float *a, const float *b, size_t n)) \
+  /* y = a f(b) */ \
+  X(void, glu, (float *y, const syn__glu_row *j, size_t n)) \
   /* y = softmax(x) over n elements, y may be x; n = 0 does nothing */ \
   X(void, softmax, (float *y, const float *x, size_t n)) \
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, \
-     mean 0 */ \
-  X(void, norm, \
-    (float *y, const float *x, const float *g, const float *b, size_t n, float *stats))
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd */ \
+  X(void, norm, (float *y, const float *x, const syn__norm *w, size_t n, float *stats))
 
 /* Kernels that are null where a condition is 0: X(condition, result, name, parameters). */
 #define SYN__SOME_KERNELS(X) \
@@ -3700,9 +3717,8 @@ typedef struct syn__int8_kernels {
   X(void, act_back, (int which, float *dx, const float *x, const float *dy, size_t n)) \
   /* y *= s f'(x), f' of relu from f(x) or x */ \
   X(void, slope, (int which, float *y, const float *x, float s, size_t n)) \
-  /* da += dy sigma(b), db += dy a sigma'(b) */ \
-  X(void, glu_back, \
-    (float *da, float *db, const float *a, const float *b, const float *dy, size_t n)) \
+  /* da += dy f(b), db += dy a f'(b) */ \
+  X(void, glu_back, (float *da, float *db, const syn__glu_row *j, size_t n)) \
   /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: that \
      of part; dh becomes the gradient of past, but for what goes through part */ \
   X(void, lstm_back, \
@@ -3716,7 +3732,7 @@ typedef struct syn__int8_kernels {
     (const syn__additive *j, const float *ds, float *da, float *db, float *dw)) \
   /* dx[row] += its gradient */ \
   X(void, norm_back, (float *dx, const syn__norm_rows *j, size_t row)) \
-  /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: rms_norm) */ \
+  /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: no bias) */ \
   X(void, norm_back_columns, \
     (float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1)) \
   /* x := keep(index + i) ? x scale : 0, in place */ \
@@ -3960,13 +3976,15 @@ static inline float syn__fmaf(float a, float b, float c) {
 #define syn__vexp_minus SYN__N(vexp_minus)
 #define syn__vsigmoid SYN__N(vsigmoid)
 #define syn__vtanh SYN__N(vtanh)
+#define syn__vnormal SYN__N(vnormal)
 
 /* The numbers of the lanes. Compared with n, they tell which lanes of a tail exist. */
 static const float syn__iota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const uint32_t syn__lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels start */
 
-/* Added to a variance. A part of the model: with another eps its weights give other outputs. */
+/* Added to a variance unless the text says otherwise. A part of the model: with another eps its
+   weights give other outputs. */
 #define SYN__NORM_EPS 1e-6f
 
 #define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache */
@@ -4926,6 +4944,26 @@ SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x) {
   return syn__rselect(edge, x2, inner, outer);
 }
 
+/* Phi(x) = (1 + erf(x / sqrt 2)) / 2, the distribution function of a normal variable, from e =
+   e^(-x^2/2). Phi(-|x|) = e t p(t), t = 1 / (1 + 0.35 |x|), p of degree 8 (least squares in t with
+   weights for the largest relative error, 3e-8); Phi(x) = 1 - Phi(-x). The form of Abramowitz and
+   Stegun 1964, 7.1.26, with more terms. */
+SYN__INLINE syn__reg SYN__N(normal)(syn__reg x, syn__reg e) {
+  const syn__reg zero = syn__rset(0.0f), one = syn__rset(1.0f);
+  syn__reg t = syn__rmax(x, syn__rsub(zero, x)), p; /* |x| */
+  t = one / syn__rfma(t, syn__rset(0.35f), one);
+  p = syn__rfma(t, syn__rset(-0.0291432701f), syn__rset(0.143958509f));
+  p = syn__rfma(t, p, syn__rset(-0.255686462f));
+  p = syn__rfma(t, p, syn__rset(0.159141749f));
+  p = syn__rfma(t, p, syn__rset(-0.0230869912f));
+  p = syn__rfma(t, p, syn__rset(0.105498083f));
+  p = syn__rfma(t, p, syn__rset(0.119835451f));
+  p = syn__rfma(t, p, syn__rset(0.139861509f));
+  p = syn__rfma(t, p, syn__rset(0.139621422f));
+  p = syn__rmul(syn__rmul(p, t), e);
+  return syn__rselect(zero, x, p, syn__rsub(one, p));
+}
+
 /* The same on vectors. */
 SYN__OP syn__v16 syn__vexp(syn__v16 a) {
   SYN__EACH(a.p[i] = SYN__N(exp)(a.p[i]));
@@ -4941,6 +4979,10 @@ SYN__OP syn__v16 syn__vexp_minus(syn__v16 a) {
 }
 SYN__OP syn__v16 syn__vtanh(syn__v16 a) {
   SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i]));
+  return a;
+}
+SYN__OP syn__v16 syn__vnormal(syn__v16 a, syn__v16 e) {
+  SYN__EACH(a.p[i] = SYN__N(normal)(a.p[i], e.p[i]));
   return a;
 }
 
@@ -5617,40 +5659,44 @@ static void SYN__N(block_max)(float *out, const float *x, size_t n) {
 
 /* -- activations -- */
 
-/* swish x sigma(x); gelu x sigma(u), u = 2 sqrt(2/pi) (x + 0.044715 x^3), which is the usual
-   0.5 x (1 + tanh(u/2)) (Hendrycks & Gimpel 2016); a NaN passes through all of them. */
+/* swish x sigma(x); quick_gelu x sigma(1.702 x); gelu x sigma(u), u = 2 sqrt(2/pi) (x + 0.044715
+   x^3), which is the usual 0.5 x (1 + tanh(u/2)); gelu_erf x Phi(x), which the two approximate
+   (Hendrycks & Gimpel 2016). A NaN passes through all of them. */
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
+#define SYN__GELU_QUICK 1.702f
 
-/* The exponential of an activation: e^-u, u = x but for gelu. The function and its derivative both
-   call it, so both see the same e. */
+/* The exponential of an activation: e^-u, u = x but for the forms of gelu; x^2/2 for gelu_erf. The
+   function and its derivative both call it, so both see the same e. */
 SYN__OP syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   if (which == SYN__GELU)
     x = syn__vmul(x, syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1)));
+  if (which == SYN__GELU_ERF) x = syn__vmul(syn__vmul(x, x), syn__vset(0.5f));
+  if (which == SYN__QUICK_GELU) x = syn__vmul(x, syn__vset(SYN__GELU_QUICK));
   return syn__vexp_minus(x);
 }
 
-/* relu keeps a NaN, since 0 > NaN is false: an error in the weights shows in the loss. */
+/* f(x). relu keeps a NaN, since 0 > NaN is false: an error in the weights shows in the loss. */
+SYN__INLINE syn__v16 SYN__N(act_of)(int which, syn__v16 x) {
+  syn__v16 r;
+  if (which == SYN__RELU) return syn__vmax(syn__vset(0.0f), x);
+  if (which == SYN__TANH) return syn__vtanh(x);
+  r = SYN__N(act_exp)(which, x);
+  r = which == SYN__GELU_ERF ? syn__vnormal(x, r) : syn__vsigmoid(r);
+  return which == SYN__SIGMOID ? r : syn__vmul(x, r);
+}
 static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
-  const syn__v16 zero = syn__vset(0.0f);
   size_t i;
-  for (i = 0; i < n; i += 16) {
-    syn__v16 a = syn__vload_n(x + i, n - i), r;
-    if (which == SYN__RELU) r = syn__vmax(zero, a);
-    else if (which == SYN__TANH) r = syn__vtanh(a);
-    else r = syn__vsigmoid(SYN__N(act_exp)(which, a));
-    if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
-    syn__vstore_n(y + i, r, n - i);
-  }
+  for (i = 0; i < n; i += 16)
+    syn__vstore_n(y + i, SYN__N(act_of)(which, syn__vload_n(x + i, n - i)), n - i);
 }
 
-/* Gated linear unit (Dauphin et al. 2017): y = a sigma(b). sigma' = (e s) s with e = e^-b, s =
-   sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
-static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
+/* Gated linear unit (Dauphin et al. 2017; with other f: Shazeer 2020): y = a f(b). */
+static void SYN__N(glu)(float *y, const syn__glu_row *j, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigmoid(syn__vexp_minus(syn__vload_n(b + i, n - i)));
-    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
+    syn__v16 f = SYN__N(act_of)(j->act, syn__vload_n(j->b + i, n - i));
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(j->a + i, n - i), f), n - i);
   }
 }
 
@@ -5764,10 +5810,10 @@ static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
    1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
    0. Two passes over the row: E x^2 - (E x)^2 would lose all digits of a row far from 0. Threads
    split the rows, but for the gradients of g and b, sums over rows, the columns. */
-static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
-                         float *stats) {
+static void SYN__N(norm)(float *y, const float *x, const syn__norm *w, size_t n, float *stats) {
   const syn__v16 zero = syn__vset(0.0f);
-  float count = n ? (float)n : 1.0f, mean = b ? SYN__N(sum)(x, n) / count : 0.0f, rstd;
+  const float *g = w->g, *b = w->b;
+  float count = n ? (float)n : 1.0f, mean = w->rms ? 0.0f : SYN__N(sum)(x, n) / count, rstd;
   syn__v16 s = zero, d;
   size_t i;
   for (i = 0; i < n; i += 16) {
@@ -5775,7 +5821,7 @@ static void SYN__N(norm)(float *y, const float *x, const float *g, const float *
     d = syn__vfill(d, n - i, zero);
     s = syn__vfma(d, d, s);
   }
-  rstd = 1.0f / sqrtf(syn__vsum(s) / count + SYN__NORM_EPS);
+  rstd = 1.0f / sqrtf(syn__vsum(s) / count + w->eps);
   stats[0] = mean;
   stats[1] = rstd;
   for (i = 0; i < n; i += 16) {
@@ -5841,20 +5887,34 @@ SYN__INLINE syn__v16 SYN__N(minus_square)(syn__v16 y, syn__v16 start) {
   return syn__vfma(syn__vsub(syn__vset(0.0f), y), y, start);
 }
 
-/* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
-   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are computed from x, which
-   is saved for backward; for relu y serves as well, for y > 0 where x > 0. */
-SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x) {
+#define SYN__NORMAL_0 0.398942280f /* 1 / sqrt(2 pi) */
+
+/* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = (e s) s, which keeps its digits where s
+   is near 1 and 1 - s would lose them; x s(u): s + x s' u', u' = 1 for swish, 1.702 for quick_gelu
+   and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu; gelu_erf Phi + x Phi', Phi' = e / sqrt(2 pi).
+   All are computed from x, which is saved for backward; for relu y serves as well, for y > 0 where
+   x > 0. y: gets f(x), too; null: not wanted. */
+SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x, syn__v16 *y) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
-  if (which == SYN__RELU) return syn__vselect(x, zero, one, zero);
-  if (which == SYN__TANH) return SYN__N(minus_square)(syn__vtanh(x), one);
+  if (which == SYN__RELU || which == SYN__TANH) {
+    s = SYN__N(act_of)(which, x);
+    if (y) *y = s;
+    return which == SYN__RELU ? syn__vselect(x, zero, one, zero) : SYN__N(minus_square)(s, one);
+  }
   e = SYN__N(act_exp)(which, x);
-  s = syn__vsigmoid(e);
-  slope = syn__vmul(syn__vmul(e, s), s);
+  if (which == SYN__GELU_ERF) {
+    s = syn__vnormal(x, e);
+    slope = syn__vmul(e, syn__vset(SYN__NORMAL_0));
+  } else {
+    s = syn__vsigmoid(e);
+    slope = syn__vmul(syn__vmul(e, s), s);
+  }
+  if (y) *y = which == SYN__SIGMOID ? s : syn__vmul(x, s);
   if (which == SYN__SIGMOID) return slope;
   if (which == SYN__GELU)
     u = syn__vfma(syn__vset(3.0f * SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
+  if (which == SYN__QUICK_GELU) u = syn__vset(SYN__GELU_QUICK);
   return syn__vfma(syn__vmul(x, slope), u, s);
 }
 
@@ -5862,7 +5922,7 @@ SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x) {
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = SYN__N(derivative)(which, syn__vload_n(x + i, n - i));
+    syn__v16 d = SYN__N(derivative)(which, syn__vload_n(x + i, n - i), NULL);
     d = syn__vfma(syn__vload_n(dy + i, n - i), d, syn__vload_n(dx + i, n - i));
     syn__vstore_n(dx + i, d, n - i);
   }
@@ -5875,25 +5935,23 @@ static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n
   for (i = 0; i < n; i += 16) {
     syn__v16 d = syn__vmul(syn__vload_n(y + i, n - i), scale), a = syn__vload_n(x + i, n - i);
     if (which == SYN__RELU) d = syn__vselect(a, zero, d, zero);
-    else d = syn__vmul(d, SYN__N(derivative)(which, a));
+    else d = syn__vmul(d, SYN__N(derivative)(which, a, NULL));
     syn__vstore_n(y + i, d, n - i);
   }
 }
 
-/* dy/da = s, dy/db = a s', both from one exp. da and db may be halves of one row. */
-static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *b, const float *dy,
-                             size_t n) {
+/* dy/da = f(b), dy/db = a f'(b), both from one exp. da and db may be halves of one row. */
+static void SYN__N(glu_back)(float *da, float *db, const syn__glu_row *j, size_t n) {
   size_t i, left;
   for (i = 0; i < n; i += 16) {
-    syn__v16 e, s, d, r;
+    syn__v16 f, slope, d, r;
     left = n - i;
-    e = syn__vexp_minus(syn__vload_n(b + i, left));
-    s = syn__vsigmoid(e);
-    d = syn__vload_n(dy + i, left);
-    r = syn__vfma(d, s, syn__vload_n(da + i, left));
-    d = syn__vmul(d, syn__vload_n(a + i, left));
+    slope = SYN__N(derivative)(j->act, syn__vload_n(j->b + i, left), &f);
+    d = syn__vload_n(j->dy + i, left);
+    r = syn__vfma(d, f, syn__vload_n(da + i, left));
+    d = syn__vmul(d, syn__vload_n(j->a + i, left));
     syn__vstore_n(da + i, r, left);
-    r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vload_n(db + i, left));
+    r = syn__vfma(d, slope, syn__vload_n(db + i, left));
     syn__vstore_n(db + i, r, left);
   }
 }
@@ -6262,6 +6320,8 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__K_UNROLL
 #undef SYN__GELU_1
 #undef SYN__GELU_3
+#undef SYN__GELU_QUICK
+#undef SYN__NORMAL_0
 #undef syn__rset
 #undef syn__rload
 #undef syn__rload_i8
@@ -6698,11 +6758,12 @@ static uint64_t syn__test_functions(uint64_t hash, syn_random *r) {
 static uint64_t syn__test_kernels(uint64_t hash, const syn_kernels *k, syn_random *r) {
   enum { N = 20, N16 = 16 }; /* one vector and a tail; one vector */
   float x[N], y[5][N], stats[2];
+  const syn__norm norm = {x, x, SYN__NORM_EPS, 0};
   int i;
   for (i = 0; i < N; i++) x[i] = y[4][i] = 8.0f * syn_random_uniform(r) - 4.0f;
   x[1] *= 1e-40f;
   k->act(SYN__GELU, y[0], x, N);
-  k->norm(y[1], x, x, x, N, stats);
+  k->norm(y[1], x, &norm, N, stats);
   k->softmax(y[2], x, N);
   k->scale(y[3], 1e-38f, x, N);
   k->unfused(y[4], x, x, N16);
@@ -8949,24 +9010,34 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
 #endif
 
 /* ==============================================================================================
-   >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
+   >>kind act   y = f(x), elementwise: relu, gelu, tanh, sigmoid, swish, gelu_erf, quick_gelu
    ============================================================================================== */
 
 /*
    relu(x) = max(x, 0)                                              (Nair and Hinton 2010)
+   gelu_erf(x) = x/2 (1 + erf(x / sqrt 2)), which these two approximate:
    gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))          (Hendrycks and Gimpel 2016)
+   quick_gelu(x) = x sigmoid(1.702 x)
    sigmoid(x) = 1/(1 + e^-x), swish(x) = x sigmoid(x)               (Ramachandran et al. 2017)
    x, y of one shape. dx += dy f'(x); each f' stands at its kernel. Saved for backward: nothing, it
-   reads x. Only ff and cnn have glu, since it halves the width. */
+   reads x. Only ff and cnn have glu and its kin, since they halve the width. */
 
-/* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
-   with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
-   sigma(u(x))), where another name would run as the last; f(x) in syn__small_act with the check
-   syn__small_acts; the words of syn_act in >>api and of its error. ff and cnn follow, as do their
-   gradients; LAYERS of the manual. Outside: f in tests/test_kernels.c, a case in test_kinds.c,
-   README.md. */
-static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
-enum { SYN__GLU = SYN__ACTS };
+/* In the order of SYN__RELU ..., then the gated ones. To add one: its name here, before glu, and in
+   the enum with SYN__RELU; f(x) in act_of, f'(x) in derivative, of >>vector kernels and >>gradient
+   kernels (act_exp, if both use sigma(u(x))), where another name would run as x sigma(x); f(x) in
+   syn__small_act, or syn__lower_ff_act refuses it; the words of syn_act in >>api and of its error.
+   ff and cnn follow, as do their gradients; LAYERS of the manual. Outside: f in
+   tests/test_kernels.c and differential.py, a case in test_kinds.c, README.md. */
+static const char *const syn__act_names[] = {"relu",       "gelu", "tanh",   "sigmoid", "swish",
+                                             "gelu_erf",   "quick_gelu",
+                                             "glu",        "swiglu", "geglu", "reglu"};
+enum { SYN__GLU = SYN__ACTS, SYN__ACT_NAMES = SYN__GLU + 4 };
+
+/* f of a gated activation y = a f(b), -1: it is none. */
+static int syn__gate_of(int act) {
+  static const int f[] = {SYN__SIGMOID, SYN__SWISH, SYN__GELU, SYN__RELU};
+  return act < SYN__GLU ? -1 : f[act - SYN__GLU];
+}
 
 /* The activation of act, ff and cnn, whose own structs begin with it. */
 static int syn__act_of(const syn_node *n) { return *(const int *)n->own; }
@@ -9090,16 +9161,19 @@ static const syn_kind syn__kind_linear = SYN__KIND_OF_ROWS(
     syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward);
 
 /* ==============================================================================================
-   >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
+   >>kind ff   y [rows,n] = act(x W^T + b); gated: W [2n,d], y = first half * f(second half)
    ============================================================================================== */
 
 /*
    The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3, equation 2); glu:
-   Dauphin, Fan, Auli and Grangier 2017, section 2, equation 1.
+   Dauphin, Fan, Auli and Grangier 2017, section 2, equation 1; swiglu, geglu, reglu: Shazeer 2020,
+   equation 6. bias=0 leaves b out.
    x [rows,d], W [n,d], b [n], z = x W^T + b [rows,n], y = dropout(act(z)) [rows,n].
-   glu: W [2n,d], b [2n], z = [a; b] [rows,2n], y = a sigma(b).
+   gated: W [2n,d], b [2n], z = [a; b] [rows,2n], y = a f(b), f = sigmoid for glu, swish for swiglu,
+   gelu for geglu, relu for reglu. So the gate is the second half: of a network that keeps two
+   matrices, W is the one without f (up_proj, w3, wi_1), then the one with f (gate_proj, w1, wi_0).
    dz = dy act'(z); then as linear: dx += dz W, dW += dz^T x, db += column sums of dz.
-   Saved buffers: 0, during backward, dz of glu; else dz replaces dy in place
+   Saved buffers: 0, during backward, dz of a gated one; else dz replaces dy in place
                   1, for backward, z; none for relu, which works in place on y: y > 0 where z > 0
                   and dropout kept y.
    Activation with dropout is one pass over memory, forward as well as backward. */
@@ -9115,53 +9189,56 @@ static int syn__ff_arguments(syn_build *b, syn_node *n, int default_act) {
   syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
   if (!own) return 0;
   own->n = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, default_act);
-  return own->act == SYN__GLU ? 2 * own->n : own->n;
+  own->act = syn_arg_word(b, "act", syn__act_names, SYN__ACT_NAMES, default_act);
+  return own->act >= SYN__GLU ? 2 * own->n : own->n;
 }
-/* Saved buffers 0 and 1, and the output. relu is the one activation whose backward reads y. glu,
-   whose task goes by rows, leaves its dropout to the pass; the others do it in their task. */
+/* Saved buffers 0 and 1, and the output. relu is the one activation whose backward reads y. A gated
+   one, whose task goes by rows, leaves its dropout to the pass; the others do it in their task. */
 static syn_status syn__ff_buffers(syn_build *b, syn_node *n, int z_width) {
   const syn__ff *own = (const syn__ff *)n->own;
   size_t z_row = (size_t)z_width;
   if (own->act == SYN__RELU) n->flags &= ~SYN_OUTPUT_NOT_NEEDED;
-  if (own->act != SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
-  syn_build_save_rows(b, n, SYN_BACKWARD, own->act == SYN__GLU ? z_row : 0);
+  if (own->act < SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
+  syn_build_save_rows(b, n, SYN_BACKWARD, own->act >= SYN__GLU ? z_row : 0);
   syn_build_save_rows(b, n, SYN_BOTH, own->act == SYN__RELU ? 0 : z_row);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), own->n);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int z_width = syn__ff_arguments(b, n, SYN__RELU);
   if (!z_width) return SYN_E_MEMORY;
-  syn__linear_params(b, n, z_width, 1);
+  syn__linear_params(b, n, z_width, syn_arg_int(b, "bias", 1, 0, 1));
   return syn__ff_buffers(b, n, z_width);
 }
 
-/* -- glu: z = [a; b] [rows,2 width] -- */
+/* -- gated activations: z = [a; b] [rows,2 width] -- */
 
 typedef struct syn__glu_job {
+  int gate;            /* f */
   const float *z, *dy; /* dy null: forward */
   float *y;            /* [rows,width], backward: dz [rows,2 width] */
   size_t width;
 } syn__glu_job;
 
-/* y = a sigma(b); or da = dy sigma(b), db = dy a sigma'(b) */
+/* y = a f(b); or da = dy f(b), db = dy a f'(b) */
 static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__glu_job *j = (const syn__glu_job *)job;
   size_t r, width = j->width;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
     const float *z = j->z + 2 * r * width;
+    syn__glu_row row = {j->gate, z, z + width, NULL};
     if (!j->dy) {
-      t->k->glu(j->y + r * width, z, z + width, width);
+      t->k->glu(j->y + r * width, &row, width);
     } else {
       float *dz = j->y + 2 * r * width;
       memset(dz, 0, 2 * width * sizeof *dz); /* the kernel adds */
-      t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
+      row.dy = j->dy + r * width;
+      t->k->glu_back(dz, dz + width, &row, width);
     }
   }
 }
-static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
-  syn__glu_job j = {z, NULL, y, width};
+/* y from z; or, where dy is not null, y = dz from z and dy */
+static void syn__glu_rows(syn_tape *t, syn__glu_job j, size_t rows) {
   syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
 
@@ -9170,8 +9247,10 @@ static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows,
 /* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (syn__act_of(n) != SYN__GLU) syn__act_forward(t, n);
-  else syn__glu_forward(t, y->x, syn__act_z(t, n), syn_rows(y), (size_t)syn_width(y));
+  syn__glu_job j = {syn__gate_of(syn__act_of(n)), syn__act_z(t, n), NULL, y->x, 0};
+  j.width = (size_t)syn_width(y);
+  if (j.gate < 0) syn__act_forward(t, n);
+  else syn__glu_rows(t, j, syn_rows(y));
 }
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__product_forward(t, n, syn__act_z(t, n));
@@ -9179,12 +9258,6 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
 }
 
 #ifndef SYN_NO_TRAIN
-static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
-                              size_t width) {
-  syn__glu_job j = {z, dy, dz, width};
-  syn_parallel(t, syn__task_glu, &j, rows, 8);
-}
-
 /* -- the other activations, elementwise -- */
 
 /* dz = act'(z) mask(dy), in place of dy. relu reads y for z, and y > 0 implies that the mask kept
@@ -9206,18 +9279,18 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  int glu = syn__act_of(n) == SYN__GLU;
-  float *dz = glu ? syn_saved(t, n, 0) : y->dx;
-  if (!glu) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
-  else syn__glu_backward(t, dz, syn__act_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
-  return dz;
+  syn__glu_job j = {syn__gate_of(syn__act_of(n)), syn__act_z(t, n), y->dx, syn_saved(t, n, 0), 0};
+  j.width = (size_t)syn_width(y);
+  if (j.gate < 0) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
+  else syn__glu_rows(t, j, syn_rows(y));
+  return j.gate < 0 ? y->dx : j.y;
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   syn__product_backward(t, n, syn__ff_act_back(t, n));
 }
 #endif
 static const syn_kind syn__kind_ff = SYN__KIND_OF_ROWS(
-    "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__ff_shape,
+    "ff", "i:n w:act f:dropout i:bias", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__ff_shape,
     syn__ff_forward, syn__ff_backward);
 
 /* ==============================================================================================
@@ -9322,36 +9395,45 @@ static const syn_kind syn__kind_cnn = {
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__cnn_step), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
-   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
+   >>kind norm   y = (x - mean) / sqrt(var + eps) * g + b along each row
    ============================================================================================== */
 
 /*
-   Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance.
-   rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y
-   [rows,d], g, b [d]; rms_norm has no b, by which the functions tell it from norm.
+   Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance;
+   bias=0 leaves b out. rms_norm: y = x / sqrt(mean(x^2) + eps) * g (Zhang and Sennrich 2019,
+   equation 4). x, y [rows,d], g, b [d]; rms_norm has no b.
    Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
    (x - mean) r again. With q = dy g:
      dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
      dg += sum over rows of dy xhat, db += sum over rows of dy */
 
-static syn_status syn__norm_build(syn_build *b, syn_node *n, int bias) {
-  int d = syn_build_width(b, n, 0);
+typedef struct syn__norm_own {
+  float eps;
+  int rms; /* 1: rms_norm */
+} syn__norm_own;
+
+static syn_status syn__norm_build(syn_build *b, syn_node *n, int rms) {
+  int d = syn_build_width(b, n, 0), bias = !rms && syn_arg_int(b, "bias", 1, 0, 1);
+  syn__norm_own own = {syn_arg_float(b, "eps", SYN__NORM_EPS, 1e-20f, 1.0f), rms};
+  if (syn__own_copy(b, n, &own, sizeof own)) return SYN_E_MEMORY;
   syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d);
   if (bias) syn__bias_param(b, n, "b", d);
   syn_build_save_rows(b, n, SYN_BOTH, 2);
   return syn_build_out_like(b, n, 0);
 }
-static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 1); }
-static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 0); }
+static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 0); }
+static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 1); }
 
 static void syn__task_norm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const float *g = syn_weight(t, n, 0), *b = n->n_param > 1 ? syn_weight(t, n, 1) : NULL;
+  const syn__norm_own *own = (const syn__norm_own *)n->own;
+  const float *bias = n->n_param > 1 ? syn_weight(t, n, 1) : NULL;
+  const syn__norm w = {syn_weight(t, n, 0), bias, own->eps, own->rms};
   size_t r, width = (size_t)syn_width(x);
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++)
-    t->k->norm(y->x + r * width, x->x + r * width, g, b, width, syn_saved(t, n, 0) + 2 * r);
+    t->k->norm(y->x + r * width, x->x + r * width, &w, width, syn_saved(t, n, 0) + 2 * r);
 }
 static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_norm, n, syn_rows(syn_out(t, n)), 8);
@@ -9362,7 +9444,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const float *g = syn_weight(t, n, 0), *dy = syn_out(t, n)->dx, *stats = syn_saved(t, n, 0);
-  const int rms = n->n_param == 1;
+  const int rms = ((const syn__norm_own *)n->own)->rms;
   const syn__norm_rows j = {x->x, g, dy, stats, syn_rows(x), (size_t)syn_width(x), rms};
   return j;
 }
@@ -9384,8 +9466,8 @@ static void syn__task_norm_dg(syn_tape *t, const void *job, int thread, size_t b
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
-  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
-                          end);
+  t->k->norm_back_columns(syn_dweight(t, n, 0), n->n_param > 1 ? syn_dweight(t, n, 1) : NULL, &j,
+                          begin, end);
 }
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
@@ -9394,10 +9476,10 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_norm = SYN__KIND_OF_ROWS(
-    "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__norm_shape,
+    "norm", "f:eps i:bias", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__norm_shape,
     syn__norm_forward, syn__norm_backward);
 static const syn_kind syn__kind_rms_norm = SYN__KIND_OF_ROWS(
-    "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__rms_shape,
+    "rms_norm", "f:eps", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__rms_shape,
     syn__norm_forward, syn__norm_backward);
 
 /* ==============================================================================================
@@ -11741,7 +11823,8 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   }
   for (i = 0; st->gated && i < o->g.nq; i++) {
     size_t row = (size_t)i * (size_t)o->g.nk;
-    t->k->glu(score + row, ab[0].x + row, ab[1].x + row, (size_t)ab[0].cols);
+    syn__glu_row j = {SYN__SIGMOID, ab[0].x + row, ab[1].x + row, NULL};
+    t->k->glu(score + row, &j, (size_t)ab[0].cols);
   }
 }
 
@@ -11786,13 +11869,14 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, con
   syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
   float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
   size_t nk = A.row, cols = (size_t)A.cols;
+  syn__glu_row j = {SYN__SIGMOID, rows, rows + nk, ds};
   int i;
-  for (i = 0; i < o->g.nq; i++, A.x += nk, B.x += nk, ds += nk) {
+  for (i = 0; i < o->g.nq; i++, A.x += nk, B.x += nk, j.dy += nk) {
     memcpy(rows, A.x, cols * sizeof *rows);
     memcpy(rows + nk, B.x, cols * sizeof *rows);
     memset(A.x, 0, cols * sizeof *rows);
     memset(B.x, 0, cols * sizeof *rows);
-    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, cols);
+    t->k->glu_back(A.x, B.x, &j, cols);
   }
 }
 
@@ -13046,8 +13130,9 @@ static void syn__light_run(syn_tape *t, const syn_node *n, int step) {
   syn_tensor u = syn__light_tensor(t, n, SYN__LC_U), conv = syn__light_tensor(t, n, SYN__LC_CONV);
   float *z = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
   size_t rows = syn_rows(x), width = (size_t)l->taps.width;
+  const syn__glu_job gated = {SYN__SIGMOID, z, NULL, u.x, width};
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
-  syn__glu_forward(t, u.x, z, rows, width);
+  syn__glu_rows(t, gated, rows);
   /* the logits of the taps, then their softmax in place */
   if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
   else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
@@ -13118,12 +13203,13 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   syn_tensor u = syn__light_tensor(t, n, SYN__LC_U), conv = syn__light_tensor(t, n, SYN__LC_CONV);
   float *z = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_Z);
   float *dz = syn__light_rows(t, n, SYN__LC_DROWS, SYN__LC_Z);
+  const syn__glu_job gated = {SYN__SIGMOID, z, u.dx, dz, (size_t)syn_width(y)};
   memset(u.dx, 0, 2 * syn_count(y) * sizeof *u.dx); /* du, and dconv behind it */
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
   syn_parallel(t, syn__task_light_back, n, (size_t)syn_out_stream(t, n)->count, 1);
   if (!syn__light_of(n)->dynamic) syn__light_taps_back(t, n);
   else syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn_saved(t, n, SYN__LC_DP));
-  syn__glu_backward(t, dz, z, u.dx, syn_rows(y), (size_t)syn_width(y));
+  syn__glu_rows(t, gated, syn_rows(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 #endif
@@ -13945,12 +14031,14 @@ static syn_layer *syn__expand_renamed(syn_build *b, const syn_layer *l, int widt
   return copy;
 }
 
-/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width of the input. */
+/* ffl(n=4d, act, bias) = ff(n, act, bias) -> linear(d, bias), d the width of the input. */
 static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   syn_layer *ff = syn__expand_renamed(b, l, width);
   if (ff && !syn__arg_find(l, "n")) ff = syn__arg_add(b, ff, "n", 4.0 * width);
   if (!ff) return NULL;
   ff->next = syn__arg_add(b, syn__layer_new(b, l->name, &syn__kind_linear), "n", width);
+  if (syn__arg_find(l, "bias"))
+    ff->next = syn__arg_add(b, ff->next, "bias", syn__arg_find(l, "bias")->number);
   return ff->next ? ff : NULL;
 }
 
@@ -13996,7 +14084,7 @@ static syn_layer *syn__expand_dot_att(syn_build *b, const syn_layer *l, int widt
 }
 
 static const struct syn__alias syn__aliases[] = {
-    {"ffl", "i:n w:act", "ff", syn__expand_ffl},
+    {"ffl", "i:n w:act i:bias", "ff", syn__expand_ffl},
     {"res_d", "c:chain", NULL, syn__expand_res},
     {"res_nd", "c:chain", "norm", syn__expand_res},
     {"mh_dot_self_att", "i:heads f:s f:scale i:c f:dropout", "syn_att", syn__expand_renamed},
@@ -20243,8 +20331,8 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
     if (!strcmp(name, syn__act_names[i]))
       return syn__named(syn__record(&syn__kind_act, 1, &x, &i, sizeof i), syn__act_names[i]);
   if (x)
-    syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
-              name ? name : "null");
+    syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid, swish, "
+              "gelu_erf or quick_gelu", name ? name : "null");
   return NULL;
 }
 
@@ -27397,8 +27485,8 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
    >>small lowering   from a node of a network to instructions, in the order of the kinds
    ============================================================================================== */
 
-/* The interpreter must know all of them. */
-typedef char syn__small_acts[SYN__ACTS == SYN__SWISH + 1 && SYN__SWISH == 4 ? 1 : -1];
+/* The interpreter knows the activations up to swish, and all the tokenizers. */
+typedef char syn__small_acts[SYN__SWISH == 4 ? 1 : -1];
 typedef char syn__small_texts[SYN__COUNT(syn__tokenizer_kinds) == SYN__TEXT_LINE + 1 ? 1 : -1];
 
 static int syn__lower_add(syn__small_build *l, const syn_node *n) {
@@ -27419,8 +27507,9 @@ static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
 
 /* act(x W^T + b), or its glu, of ff and of a window of cnn */
 static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
-  int glu = syn__act_of(n) == SYN__GLU;
-  int z = syn__lower_linear(l, x, n->param[0], n->param[1], glu ? 0 : 1 + syn__act_of(n));
+  int act = syn__act_of(n), glu = act == SYN__GLU, z;
+  if (act > SYN__SWISH && !glu) return syn__lower_refuse(l, n, syn__act_names[act]);
+  z = syn__lower_linear(l, x, n->param[0], n->n_param > 1 ? n->param[1] : -1, glu ? 0 : 1 + act);
   return glu ? syn__lower_glu(l, z) : z;
 }
 static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
@@ -27436,11 +27525,13 @@ static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
 }
 
 static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
+  const syn__norm_own *own = (const syn__norm_own *)n->own;
   int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
   syn__small_value *v = syn__lower_at(l, y);
   syn__small_bits eps;
   if (y < 0) return -1;
-  eps.f = SYN__NORM_EPS;
+  if (!own->rms && n->n_param < 2) return syn__lower_refuse(l, n, "bias=0");
+  eps.f = own->eps;
   v->anew = 1;
   v->made = -1;
   v->norm[1] = syn__lower_in(l, n, 0);

@@ -174,6 +174,9 @@ def log_softmax(a):
     return out
 
 
+ERFC = np.vectorize(math.erfc, otypes=[float])
+
+
 def sigma(x):
     return 0.5 * (1 + np.tanh(0.5 * x))
 
@@ -192,9 +195,13 @@ def apply(name, a, valid=None):
     elif name == "sigmoid":
         y = sigma(x)
         dy = y * (1 - y)
-    elif name == "swish":
-        s = sigma(x)
-        y, dy = x * s, s + x * s * (1 - s)
+    elif name in ("swish", "quick_gelu"):
+        k = 1.0 if name == "swish" else 1.702
+        s = sigma(k * x)
+        y, dy = x * s, s + k * x * s * (1 - s)
+    elif name == "gelu_erf":
+        p = constant(0.5 * ERFC(-x.astype(float) / math.sqrt(2)))
+        y, dy = x * p, p + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     else:
         root = math.sqrt(2 / math.pi)
         t = np.tanh(root * (x + 0.044715 * x ** 3))
@@ -203,13 +210,17 @@ def apply(name, a, valid=None):
     return make(y, (a, lambda g: g * dy))
 
 
-def glu(a):
+GATES = {"glu": "sigmoid", "swiglu": "swish", "geglu": "gelu", "reglu": "relu"}
+
+
+def glu(a, act="glu", valid=None):
     half = a.v.shape[-1] // 2
-    return mul(pick(a, (..., slice(0, half))), apply("sigmoid", pick(a, (..., slice(half, None)))))
+    return mul(pick(a, (..., slice(0, half))),
+               apply(GATES[act], pick(a, (..., slice(half, None))), valid))
 
 
 def gate(act, a, valid):
-    return glu(a) if act == "glu" else apply(act, a, valid)
+    return glu(a, act, valid) if act in GATES else apply(act, a, valid)
 
 
 def shift(a, offset):
@@ -353,7 +364,8 @@ class Net:
 
     def layer_ff(self, l, x, path, s):
         n, act = l.args.get("n", self.d), l.args.get("act", "relu")
-        return gate(act, self.linear(x, path, 2 * n if act == "glu" else n), s.valid)
+        rows = 2 * n if act in GATES else n
+        return gate(act, self.linear(x, path, rows, b="b" * l.args.get("bias", 1)), s.valid)
 
     def layer_act(self, l, x, path, s):
         return apply(l.args.get("act", "relu"), x, s.valid)
@@ -361,15 +373,13 @@ class Net:
     def layer_norm(self, l, x, path, s):
         d = x.v.shape[-1]
         x = add(x, scale(total(x, -1), -1 / d))
-        g = self.param(f"{path}.g", (d,), 0.3, 1.0)
-        return add(mul(self.unit(x), g), self.bias(f"{path}.b", (d,)))
+        y = self.layer_rms_norm(l, x, path, s)
+        return add(y, self.bias(f"{path}.b", (d,))) if l.args.get("bias", 1) else y
 
     def layer_rms_norm(self, l, x, path, s):
-        return mul(self.unit(x), self.param(f"{path}.g", (x.v.shape[-1],), 0.3, 1.0))
-
-    def unit(self, x):
         mean = scale(total(mul(x, x), -1), 1 / x.v.shape[-1])
-        return mul(x, inverse_root(plus(mean, 1e-6)))
+        unit = mul(x, inverse_root(plus(mean, l.args.get("eps", 1e-6))))
+        return mul(unit, self.param(f"{path}.g", (x.v.shape[-1],), 0.3, 1.0))
 
     def layer_aop(self, l, x, path, s):
         d = x.v.shape[-1]
@@ -396,7 +406,7 @@ class Net:
 
     def layer_cnn(self, l, x, path, s):
         n, k, act = l.args.get("n", self.d), l.args.get("k", 3), l.args.get("act", "glu")
-        rows = 2 * n if act == "glu" else n
+        rows = 2 * n if act in GATES else n
         w = self.param(f"{path}.w", (rows, k, x.v.shape[-1]), (k * x.v.shape[-1]) ** -0.5)
         y = self.convolution(x, w, s, l.args.get("dilate", 1))
         return gate(act, add(y, self.bias(f"{path}.b", (rows,))), s.valid)
@@ -831,7 +841,8 @@ class Search:
 # Arguments in the order in which they bind; `dropout` is always a keyword.
 ARGUMENTS = {
     "pos": ["scale"], "learn_pos": [], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
-    "ff": ["n", "act"], "act": ["act"], "norm": [], "rms_norm": [],
+    "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
+    "rms_norm": ["eps"],
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "res": [],
     "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
@@ -840,14 +851,16 @@ ARGUMENTS = {
     "light_conv": ["k", "heads"], "dyn_conv": ["k", "heads"], "linformer": ["k", "heads"],
     "aop": ["heads", "keys", "c_k", "c_v"], "rel_pos": ["buckets", "max"],
     "fixed_att": ["heads"], "input_feed": [],
-    "ffl": ["n", "act"], "res_d": [], "res_nd": [], "mh_dot_self_att": ["heads", "s", "scale", "c"],
+    "ffl": ["n", "act", "bias"], "res_d": [], "res_nd": [],
+    "mh_dot_self_att": ["heads", "s", "scale", "c"],
     "mh_dot_att": ["heads", "s", "scale", "source", "c"], "dot_src_att": ["s"], "mlp_att": ["n"],
     "parallel": []}
+PLACES = {"ff": 2}  # places that are drawn: the third of ff is dropout, always a keyword here
 DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light_conv dyn_conv "
            "linformer aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
 KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
 RAW = ("R", "Fix", "FR")
-ACTS = "relu gelu tanh sigmoid swish".split()
+ACTS = "relu gelu tanh sigmoid swish gelu_erf quick_gelu".split()
 ENCODER = ("birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
 OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".split()
@@ -860,8 +873,8 @@ NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal
 WANTED = ([name for name in ARGUMENTS] +
           [f"{name}.{a}" for name, args in ARGUMENTS.items() for a in args] +
           [f"{name}.dropout" for name in DROPPED] + [f"syn_att {k}" for k in KINDS] +
-          [f"{n} {a}" for n in ("ff", "cnn") for a in ACTS + ["glu"]] +
-          [f"act {a}" for a in ACTS] + [f"ffl {a}" for a in ACTS] +
+          [f"ff {a}" for a in [*ACTS, *GATES]] + [f"act {a}" for a in ACTS] +
+          [f"{n} {a}" for n in ("cnn", "ffl") for a in ("relu", "gelu", "swish", "glu")] + [f"{n} bias=0" for n in ("ff", "ffl", "norm")] +
           [f"{n} {c}" for n in ("rnn", "birnn") for c in ("lstm", "gru")] +
           ["linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
@@ -1045,8 +1058,9 @@ class Draw:
             a["dropout"] = self.one([0, 0.1, 0.5])
         self.note(layer)
         if name == "ffl":
-            layer.core = [Layer("ff", {"n": a.get("n", 4 * d), "act": a.get("act", "relu")}),
-                          Layer("linear", {"n": d})]
+            bias = {"bias": a.get("bias", 1)}
+            layer.core = [Layer("ff", {"n": a.get("n", 4 * d), "act": a.get("act", "relu"), **bias}),
+                          Layer("linear", {"n": d, **bias})]
         elif name == "mh_dot_self_att":
             layer.core = [Layer("syn_att", {"kinds": ["V"], **a})]
         elif name == "dot_src_att":
@@ -1093,10 +1107,10 @@ class Draw:
             given = 2 * self.int(2, 5)
         if given and (given != self.d or self.chance(0.5)):
             a["n"] = given
-        if name == "linear":
+        if name in ("linear", "ff"):
             self.some(a, "bias", self.int(0, 1))
         if name in ("ff", "cnn") and self.chance(0.7):
-            a["act"] = self.one(ACTS + ["glu"])
+            a["act"] = self.one([*ACTS, *GATES])
         if name in ("rnn", "birnn"):
             self.some(a, "cell", self.one(["lstm", "gru"]))
         if name == "cnn":
@@ -1155,10 +1169,15 @@ class Draw:
         return Layer("id")
 
     def draw_norm(self, d):
-        return Layer("norm")
+        a = {}
+        self.some(a, "eps", self.one([1e-12, 1e-5, 0.01, 0.25]))
+        self.some(a, "bias", self.int(0, 1))
+        return Layer("norm", a)
 
     def draw_rms_norm(self, d):
-        return Layer("rms_norm")
+        a = {}
+        self.some(a, "eps", self.one([1e-12, 1e-5, 0.01, 0.25]))
+        return Layer("rms_norm", a)
 
     def draw_act(self, d):
         a = {}
@@ -1170,7 +1189,8 @@ class Draw:
         a = {}
         self.some(a, "n", self.int(3, 10))
         if self.chance(0.7):
-            a["act"] = self.one(ACTS)
+            a["act"] = self.one([*ACTS, *GATES])
+        self.some(a, "bias", self.int(0, 1))
         return Layer("ffl", a)
 
     def draw_aop(self, d):
@@ -1423,7 +1443,7 @@ class Draw:
         given = 0
         while given < len(names) and names[given] in a:
             given += 1
-        places = given if layer.chains else self.int(0, given)
+        places = given if layer.chains else self.int(0, min(given, PLACES.get(layer.name, 99)))
         if layer.name == "syn_att" and given and self.chance(0.7):
             places = max(places, 1)
         parts = [self.value_text(a[k], wild) for k in names[:places]]

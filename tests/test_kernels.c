@@ -104,14 +104,17 @@ static void near_number(float got, double want, double tolerance, const syn_kern
 /* -- element by element -- */
 
 enum { ADD, SUB, MUL, ACC, ACC_MUL, SCALE, ACC_SCALE, SOFTMAX_BACK, ACT, ACT_BACK = ACT + SYN__ACTS,
-       SLOPE = ACT_BACK + SYN__ACTS, SOFTMAX = SLOPE + SYN__ACTS, GLU, ELEMENTWISE };
+       SLOPE = ACT_BACK + SYN__ACTS, SOFTMAX = SLOPE + SYN__ACTS, GLU, ELEMENTWISE = GLU + 4 };
 static const char *const names[] = {
     "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back",
-    "relu", "gelu", "tanh", "sigmoid", "swish",
-    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back",
-    "relu slope", "gelu slope", "tanh slope", "sigmoid slope", "swish slope", "softmax", "glu"};
+    "relu", "gelu", "tanh", "sigmoid", "swish", "gelu_erf", "quick_gelu",
+    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "gelu_erf back", "quick_gelu back",
+    "relu slope", "gelu slope", "tanh slope", "sigmoid slope", "swish slope", "gelu_erf slope",
+    "quick_gelu slope", "softmax", "glu", "swiglu", "geglu", "reglu"};
+static const int gates[] = {SYN__SIGMOID, SYN__SWISH, SYN__GELU, SYN__RELU};
 
 static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
+  syn__glu_row j = {op >= GLU ? gates[op - GLU] : 0, a.at, b.at, NULL};
   if (op == ADD) k->add(y.at, a.at, b.at, y.n);
   if (op == SUB) k->sub(y.at, a.at, b.at, y.n);
   if (op == MUL) k->mul(y.at, a.at, b.at, y.n);
@@ -121,7 +124,7 @@ static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == ACC_SCALE) k->acc_scale(y.at, 0.37f, a.at, y.n);
   if (op == SOFTMAX) k->softmax(y.at, a.at, y.n);
   if (op == SOFTMAX_BACK) k->softmax_back(y.at, a.at, b.at, y.n);
-  if (op == GLU) k->glu(y.at, a.at, b.at, y.n);
+  if (op >= GLU) k->glu(y.at, &j, y.n);
   if (op >= ACT && op < ACT_BACK) k->act(op - ACT, y.at, a.at, y.n);
   if (op >= ACT_BACK && op < SLOPE) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
   if (op >= SLOPE && op < SOFTMAX) k->slope(op - SLOPE, y.at, a.at, 1.25f, y.n);
@@ -134,6 +137,8 @@ static double f(int which, double x) {
   if (which == SYN__GELU)
     return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
   if (which == SYN__TANH) return tanh(x);
+  if (which == SYN__GELU_ERF) return 0.5 * x * erfc(-x * 0.70710678118654752440);
+  if (which == SYN__QUICK_GELU) return x * sigma(1.702 * x);
   return which == SYN__SIGMOID ? sigma(x) : x * sigma(x);
 }
 
@@ -162,7 +167,7 @@ static void reference(double *y, int op, buffer a, buffer b, const float *old) {
     if (op == ACC_SCALE) y[i] = o + (double)0.37f * x;
     if (op == SOFTMAX) y[i] = exp(x - top) / sum;
     if (op == SOFTMAX_BACK) y[i] = x * (z - dot);
-    if (op == GLU) y[i] = x * sigma(z);
+    if (op >= GLU) y[i] = x * f(gates[op - GLU], z);
     if (op >= ACT && op < ACT_BACK) y[i] = f(op - ACT, x);
     if (op >= ACT_BACK && op < SLOPE) y[i] = o + z * slope(op - ACT_BACK, x);
     if (op >= SLOPE && op < SOFTMAX) y[i] = 1.25 * o * slope(op - SLOPE, x);
@@ -197,7 +202,7 @@ static void test_elementwise(const syn_kernels *k) {
   }
 }
 
-static void test_glu_back(const syn_kernels *k) {
+static void test_glu_back(const syn_kernels *k, int gate) {
   double wa[MOST], wb[MOST];
   size_t s, i;
   for (s = 0; s < SYN__COUNT(sizes); s++) {
@@ -206,16 +211,17 @@ static void test_glu_back(const syn_kernels *k) {
     buffer dy = numbers(n, 70 + s, -1.0f, 1.0f), old = numbers(n, 80 + s, -1.0f, 1.0f);
     buffer da = output(n, old.at), db = output(n, old.at);
     buffer pa = output(n, old.at), pb = output(n, old.at);
+    syn__glu_row j = {gate, a.at, b.at, dy.at};
     for (i = 0; i < n; i++) {
-      double g = sigma((double)b.at[i]), d = (double)dy.at[i];
-      wa[i] = (double)old.at[i] + d * g;
-      wb[i] = (double)old.at[i] + d * (double)a.at[i] * g * (1.0 - g);
+      double d = (double)dy.at[i];
+      wa[i] = (double)old.at[i] + d * f(gate, (double)b.at[i]);
+      wb[i] = (double)old.at[i] + d * (double)a.at[i] * slope(gate, (double)b.at[i]);
     }
-    k->glu_back(da.at, db.at, a.at, b.at, dy.at, n);
-    plain->glu_back(pa.at, pb.at, a.at, b.at, dy.at, n);
+    k->glu_back(da.at, db.at, &j, n);
+    plain->glu_back(pa.at, pb.at, &j, n);
     guards(da, k->name, "glu_back"), guards(db, k->name, "glu_back");
-    close_to(da, wa, 1e-6, 1.0, k->name, "glu_back da");
-    close_to(db, wb, 1e-6, 1.0, k->name, "glu_back db");
+    close_to(da, wa, 1e-6, 10.0, k->name, "glu_back da");
+    close_to(db, wb, 1e-6, 10.0, k->name, "glu_back db");
     same(da, pa, k, "glu_back da"), same(db, pb, k, "glu_back db");
     free(a.block), free(b.block), free(dy.block), free(old.block), free(da.block), free(db.block);
     free(pa.block), free(pb.block);
@@ -628,6 +634,10 @@ static void test_range(const syn_kernels *k) {
   for (i = 0; i < 4001; i++) want[i] = tanh((double)x.at[i]);
   k->act(SYN__TANH, y.at, x.at, x.n), plain->act(SYN__TANH, z.at, x.at, x.n);
   close_to(y, want, 3e-7, 0.0, k->name, "tanh relative"), same(y, z, k, "tanh range");
+  for (i = 0; i < 4001; i++) x.at[i] = ((float)i - 1999.5f) * 0.0025f;
+  for (i = 0; i < 4001; i++) want[i] = f(SYN__GELU_ERF, (double)x.at[i]);
+  k->act(SYN__GELU_ERF, y.at, x.at, x.n), plain->act(SYN__GELU_ERF, z.at, x.at, x.n);
+  close_to(y, want, 1.2e-6, 0.0, k->name, "gelu_erf relative"), same(y, z, k, "gelu_erf range");
   for (i = 0; i < 4001; i++) x.at[i] = -0.022f * (float)i; /* 0 .. -88 under a maximum of 0 */
   k->softmax(y.at, x.at, x.n), plain->softmax(z.at, x.at, x.n);
   for (i = 0; i < 4001; i++)
@@ -666,14 +676,14 @@ static void test_special(const syn_kernels *k) {
 
 /* -- normalisation -- */
 
-static void reference_norm(double *y, double *stats, buffer x, buffer g, const float *b) {
+static void reference_norm(double *y, double *stats, buffer x, const syn__norm *w) {
   double mean = 0.0, var = 0.0, count = x.n ? (double)x.n : 1.0;
   size_t i;
-  for (i = 0; b && i < x.n; i++) mean += (double)x.at[i] / count;
+  for (i = 0; !w->rms && i < x.n; i++) mean += (double)x.at[i] / count;
   for (i = 0; i < x.n; i++) var += ((double)x.at[i] - mean) * ((double)x.at[i] - mean) / count;
-  stats[0] = mean, stats[1] = 1.0 / sqrt(var + (double)SYN__NORM_EPS);
+  stats[0] = mean, stats[1] = 1.0 / sqrt(var + (double)w->eps);
   for (i = 0; i < x.n; i++)
-    y[i] = ((double)x.at[i] - mean) * stats[1] * (double)g.at[i] + (b ? (double)b[i] : 0.0);
+    y[i] = ((double)x.at[i] - mean) * stats[1] * (double)w->g[i] + (w->b ? (double)w->b[i] : 0.0);
 }
 
 /* dx_i = sum_j dy_j g_j rstd (delta_ij - 1/n - xhat_i xhat_j / n) */
@@ -694,19 +704,20 @@ static void test_norm(const syn_kernels *k) {
   double want[MOST], wstats[2];
   syn__norm_rows j;
   size_t s, i;
-  int rms;
-  for (rms = 0; rms < 2; rms++) {
+  int rms, how; /* 0: norm, 1: rms_norm, 2: norm without bias and with another eps */
+  for (how = 0; how < 3; how++) {
+    rms = how == 1;
     for (s = 0; s < SYN__COUNT(sizes); s++) {
       size_t n = sizes[s];
       buffer x = numbers(n, 2 + s, -1.0f, 3.0f), g = numbers(n, 21 + s, 0.5f, 1.5f);
       buffer b = numbers(n, 31 + s, -1.0f, 1.0f), dy = numbers(n, 41 + s, -1.0f, 1.0f);
       buffer y = output(n, NULL), z = output(n, NULL), dx = output(n, b.at), dz = output(n, b.at);
       buffer stats = output(2, NULL), stats2 = output(2, NULL);
-      const float *bias = rms ? NULL : b.at;
+      const syn__norm w = {g.at, how ? NULL : b.at, how == 2 ? 0.25f : SYN__NORM_EPS, rms};
       if (n == 1 && !rms) x.at[0] = 0.25f; /* one element: variance 0, rstd large */
-      reference_norm(want, wstats, x, g, bias);
-      k->norm(y.at, x.at, g.at, bias, n, stats.at);
-      plain->norm(z.at, x.at, g.at, bias, n, stats2.at);
+      reference_norm(want, wstats, x, &w);
+      k->norm(y.at, x.at, &w, n, stats.at);
+      plain->norm(z.at, x.at, &w, n, stats2.at);
       guards(y, k->name, "norm"), guards(stats, k->name, "norm stats");
       close_to(y, want, 4e-6, 1.0, k->name, "norm");
       close_to(stats, wstats, 2e-6, 1.0, k->name, "norm stats");
@@ -1237,8 +1248,9 @@ static void test_float_state(void) {
 }
 
 static void test_isa(const syn_kernels *k) {
+  size_t i;
   test_elementwise(k);
-  test_glu_back(k);
+  for (i = 0; i < SYN__COUNT(gates); i++) test_glu_back(k, gates[i]);
   test_cells(k);
   test_additive(k);
   test_reductions(k), test_dots(k), test_tokens(k), test_gemv_int8(k), test_int8(k);
@@ -1324,7 +1336,7 @@ static void test_dropout_hash(void) {
 static void test_sizes(void) {
   static const int some[] = {1, 15, 16, 17, 63, 64, 65, 511, 512, 513, 1100};
   float z[2 * 20], dz[2 * 20], zero[20] = {0.0f};
-  const syn__glu_job j = {z, zero, dz, 10};
+  const syn__glu_job j = {SYN__SIGMOID, z, zero, dz, 10};
   syn_context c;
   syn_tape t;
   size_t i, k;

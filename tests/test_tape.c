@@ -192,22 +192,24 @@ static void same_product(int m, int k, int n) {
   free(want);
 }
 
-/* f and f' in double: relu, gelu (tanh form), tanh, sigmoid, swish */
+/* f and f' in double, in the order of the names below */
 static double act_of(int which, double x) {
   double s = 1 / (1 + exp(-x));
   if (which == 0) return x > 0 ? x : 0;
   if (which == 1) return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+  if (which == 5) return 0.5 * x * erfc(-x / sqrt(2));
+  if (which == 6) return x / (1 + exp(-1.702 * x));
   return which == 2 ? tanh(x) : which == 3 ? s : x * s;
 }
 
 static void test_acts(void) {
-  static const char *const names[] = {"relu", "gelu", "tanh", "sigmoid", "swish"};
+  static const char *const names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "gelu_erf", "quick_gelu"};
   syn_context c;
   syn_tape *t;
   int which, i;
   syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 16);
-  for (which = 0; which < 5; which++) {
+  for (which = 0; which < 7; which++) {
     syn_tensor *x = filled(t, 5, 9, 11), *y, *loss;
     for (i = 0; i < 45; i++) x->x[i] *= 2;
     y = syn_act(x, names[which]);
