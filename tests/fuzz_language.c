@@ -75,7 +75,7 @@ static void fuzz_one(void) {
 
 /* A layer with arguments as its kind declares them: "i:n w:act f:scale k:kinds c:chain". */
 static size_t random_layer(char *out, size_t capacity, syn_random *r) {
-  static const char *const words[] = {"relu",  "glu",        "tanh",  "lstm", "gru",
+  static const char *const words[] = {"relu",  "glu",        "tanh",  "lstm", "gru",   "swiglu", "gelu_erf",
                                       "upper", "increasing", "alpha", "sum"};
   static const char *const scores[] = {"V", "R", "D", "FR", "FD", "Fix", "DV", "CD", "R+V", "D+FD"};
   static const char *const chains[] = {"norm",      "ff",         "id",      "res(rnn)",

@@ -78,7 +78,7 @@ const WORDS = {
   ff: "act(x Wᵀ + b)",
   ffl: "ff, then linear: the feed-forward layer",
   cnn: "convolution over k tokens",
-  act: "relu, gelu, tanh, sigmoid or swish",
+  act: "relu, gelu, tanh, sigmoid, swish …",
   norm: "normalizes each row",
   rms_norm: "the same without mean and shift",
   rnn: "recurrent from token to token: lstm or gru",
