@@ -9290,8 +9290,8 @@ static void syn__ff_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_ff = SYN__KIND_OF_ROWS(
-    "ff", "i:n w:act f:dropout i:bias", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__ff_shape,
-    syn__ff_forward, syn__ff_backward);
+    "ff", "i:n w:act f:dropout i:bias", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED,
+    syn__ff_shape, syn__ff_forward, syn__ff_backward);
 
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
