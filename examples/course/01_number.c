@@ -16,7 +16,8 @@
    0.5f * c * c to each f. Print a, too. c^2 reaches 9: which rate is small enough now? How many
    steps does it need?
 
-   Compile, run:  cc -O2 examples/course/01_number.c -o number -lm && ./number
+   Compile, run:  make -C examples/course lesson N=1   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/01_number.c -o number -lm && ./number
    Expected:      examples/course/expected/01.txt */
 
 #include "course.h"

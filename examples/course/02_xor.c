@@ -21,7 +21,8 @@
    checks say NO. relu(s) has a kink at s = 0: there it has no derivative, and no check can agree.
    Which example has s = 0 in every neuron? Start b1 at 0.5 instead of 0.
 
-   Compile, run:  cc -O2 examples/course/02_xor.c -o xor -lm && ./xor
+   Compile, run:  make -C examples/course lesson N=2   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/02_xor.c -o xor -lm && ./xor
    Expected:      examples/course/expected/02.txt */
 
 #include "course.h"

@@ -18,7 +18,8 @@
    To try: D = 2, D = 26; what does the model write if STEPS is 50, or 1000? A text of your own
    (letters a to z; every other character counts as a space).
 
-   Compile, run:  cc -O2 examples/course/03_bigram.c -o bigram -lm && ./bigram
+   Compile, run:  make -C examples/course lesson N=3   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/03_bigram.c -o bigram -lm && ./bigram
    Expected:      examples/course/expected/03.txt */
 
 #include "course.h"

@@ -19,7 +19,8 @@
    out the division by sqrt(d): set SCALE to 1. What happens to the weights, and why is that bad?
    In attention_tape, record v behind q. Which gradient loses its last bit, and why?
 
-   Compile, run:  cc -O2 examples/course/04_attention.c -o attention -lm && ./attention
+   Compile, run:  make -C examples/course lesson N=4   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/04_attention.c -o attention -lm && ./attention
    Expected:      examples/course/expected/04.txt */
 
 #include "course.h"

@@ -9,7 +9,8 @@
 
    To try: remove mh_dot_att from the decoder's text: what does the library say? STEPS = 180: what
    is right first? Where does the decoder look then?
-   Compile, run:  cc -O2 examples/course/07_encoder_decoder.c -o dates -lm && ./dates
+   Compile, run:  make -C examples/course lesson N=7   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/07_encoder_decoder.c -o dates -lm && ./dates
    Expected:      examples/course/expected/07.txt */
 #include "course.h"
 enum { DATES = 4000, TESTS = 200, STEPS = 400, LONGEST = 12 /* tokens, with begin or end */ };

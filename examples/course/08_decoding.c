@@ -4,12 +4,13 @@
    question. log p (token) = z - log sum exp z; the log p of a text is the sum over its tokens.
      greedy     the most probable next token, again and again
      beam K     the K most probable texts so far; every token is tried behind each of them
-     sampling   a random token, as often as it is probable; temperature and top_p cut unlikely ones
+     sampling   drawn by probability; a temperature < 1 makes unlikely ones rarer, top_p drops them
    60 of 100 sentences below begin with "the", but they go on in 18 ways. "rain" and "a storm comes"
    are each more probable than any of these 18. Greedy decoding never finds them.
 
    To try: a beam of 1; temperature 3; top_p 0.2; alpha 0.3 (it divides log p, see `score`).
-   Compile, run:  cc -O2 examples/course/08_decoding.c -o decoding -lm && ./decoding
+   Compile, run:  make -C examples/course lesson N=8   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/08_decoding.c -o decoding -lm && ./decoding
    Expected:      examples/course/expected/08.txt */
 #include "course.h"
 enum { V = 18, LONGEST = 8, BEAM = 4, SENTENCES = 1000 }; /* V: 4 special tokens, 14 words */

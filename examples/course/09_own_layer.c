@@ -6,8 +6,9 @@
 
      a = sigma(w)     m_t = a m_{t-1} + (1 - a) x_t     y_t = m_t        x, m, y [T,d]; w, a [d]
 
-   So x_i counts (1 - a) a^(t-i) in row t: attention with weights that fade with the distance. The
-   chain rule, from the last row to the first:
+   So x_i counts (1 - a) a^(t-i) in row t: weights that fade with the distance. Those of attention
+   sum to 1, these to 1 - a^(t+1), because m begins at 0: the first rows are too small.
+   The chain rule, from the last row to the first:
 
      dm_t = dy_t + a dm_{t+1}     dx_t += (1 - a) dm_t
      da += dm_t (m_{t-1} - x_t)   dw += da a (1 - a)
@@ -17,7 +18,8 @@
    more. The five mistakes below show what it says. (More in ../03_own_layer.c: threads, matrices.)
 
    To try: a mistake of your own; an initial w of 4 (a long memory); one share a for all features.
-   Compile, run:  cc -O2 examples/course/09_own_layer.c -o own_layer -lm && ./own_layer
+   Compile, run:  make -C examples/course lesson N=9   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/09_own_layer.c -o own_layer -lm && ./own_layer
    Expected:      examples/course/expected/09.txt; lines with # may differ and are not compared */
 #include "course.h"
 

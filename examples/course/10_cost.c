@@ -12,7 +12,8 @@
 
    To try: sizes_of(64, 1, 1024): which is the largest now? Why is R fast, but useless for sentences
    longer than N? How many multiply-adds do the scores of V need when a decoder is at token 1000?
-   Compile, run:  cc -O2 examples/course/10_cost.c -o cost -lm && ./cost
+   Compile, run:  make -C examples/course lesson N=10   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/10_cost.c -o cost -lm && ./cost
    Expected:      examples/course/expected/10.txt; lines with # may differ and are not compared */
 #include "course.h"
 #include <time.h>

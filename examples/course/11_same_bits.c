@@ -18,7 +18,8 @@
 
    To try: compile with -O3 -march=native; with -ffast-math (the header refuses it: why?); with
    -fopenmp and without `.parallel = backwards`: then two threads run at the same time.
-   Compile, run:  cc -O2 examples/course/11_same_bits.c -o same_bits -lm && ./same_bits
+   Compile, run:  make -C examples/course lesson N=11   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/11_same_bits.c -o same_bits -lm && ./same_bits
    Expected:      examples/course/expected/11.txt; lines with # may differ and are not compared */
 #include "course.h"
 enum { N = 1024, STEPS = 60, LONG = 601, SENTENCES = 16, LENGTH = 12 };

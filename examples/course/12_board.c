@@ -15,7 +15,8 @@
 
    To try: type "i4" (4 bits); slices of 100; RAM = 4096 (errors: >>small types). `./board
    dates_model.h` also writes the array as a C header, as a board's program includes it.
-   Compile, run:  cc -O2 examples/course/12_board.c -o board -lm && ./board
+   Compile, run:  make -C examples/course lesson N=12   (a second; once half a minute)
+   Alone:         cc -O2 examples/course/12_board.c -o board -lm && ./board
    Expected:      examples/course/expected/12.txt */
 #include "course.h"
 enum { DATES = 4000, TESTS = 200, STEPS = 400, LONGEST = 12, ARRAY = 65536, RAM = 8192 };
