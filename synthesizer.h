@@ -234,6 +234,11 @@
    functions were given) are accepted everywhere and give errors or nothing, so a program may look
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
+   Objects keep the address of their context, so it stays where syn_context_init made it: it is not
+   copied, not returned by value, nor part of a struct that is. syn_context_new gives it memory of
+   its own. Where the memory of the old place shows it, calls on objects of such a context return
+   SYN_E_CONTEXT (or null), free nothing and write nothing; where the old bytes are still there, or
+   the page is gone, nobody can tell. A call that makes something with a copy has that error.
 
    CALLBACKS    A function of yours that the library calls (report, cancel, a token as it is chosen
    ...) may make and use other objects, also with the same context, and look at results. What it
@@ -241,7 +246,11 @@
    models in training then give an error (SYN_E_VALUE), and their _free frees nothing. No check
    guards a const model, a context, or what alloc, release and parallel do.
 
-   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
+   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A pass, a
+   decoding or a step of training that finds another thread in one of the same context is refused
+   (SYN_E_VALUE; threads are told apart by the address of errno, on systems that have threads; two
+   that begin in the same moment may both pass). Callbacks make their calls in the thread that they
+   were called in. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
    it. Inside, OpenMP threads split outputs. After fork() the child may use what it has inherited
    and make new contexts. Its loops start their OpenMP threads anew each time, which costs some ten
@@ -376,7 +385,9 @@
 
 /* How public functions are linked: extern, or for example `static` in a program of one file, or
    __declspec(dllexport) in a shared library. */
-#ifndef SYN_API
+#ifdef SYN_API
+#define SYN__API_GIVEN
+#else
 #define SYN_API extern
 #endif
 
@@ -498,7 +509,9 @@ SYN_API int syn_small_correct(syn_small *s, int token, float rate);
   X(SYN_E_FILE, "a file could not be read or written") \
   X(SYN_E_FORMAT, "a file is not what it should be") \
   X(SYN_E_CANCELLED, "cancelled by the caller") \
-  X(SYN_E_VERSION, "compiled with another version of synthesizer.h")
+  X(SYN_E_VERSION, "compiled with another version of synthesizer.h") \
+  X(SYN_E_CONTEXT, "the context was moved, copied or freed: objects keep its address, so it must " \
+                   "stay where syn_context_init or syn_context_new made it")
 
 #define SYN__ENUM(name, text) name,
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
@@ -511,7 +524,7 @@ typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2 
 typedef struct syn_options {
   /* 0: malloc. Called only by functions that make something; must not call the library */
   void *(*alloc)(void *user, size_t bytes);
-  void (*release)(void *user, void *block);     /* 0: free */
+  void (*release)(void *user, void *block, size_t bytes); /* bytes: as in alloc. 0: free */
   void *alloc_user;                             /* handed to both: they are one allocator */
   const char *isa; /* 0: the best one this machine has; or a name, for example "scalar" */
   int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
@@ -538,15 +551,21 @@ typedef struct syn_options {
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
-   caller; whatever is made with a context refers to it and must be released before it goes.
-   `status` and `message` have these places in every version from 0.2.0 on: so a program that was
-   compiled with another one can read what syn_context_init says to it. */
+   caller; whatever is made with a context keeps its address and must be released before it goes. So
+   a context stays where it was made: a function must not return it by value, nor a struct that
+   holds it. `status` and `message` have these places in every version from 0.2.0 on: so a program
+   that was compiled with another one can read what syn_context_init says to it. */
 typedef struct syn_context {
   syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
   syn_options options;
   const syn_kernels *kernels;
   long process;        /* whose OpenMP threads its loops use; 0: of none, see >>dispatch */
+  const void *place;   /* its own address, to find a context that was moved; null: it was freed */
+  uintptr_t mark;      /* ~place: a copy is known by both */
+  const void *thread;  /* of the caller, while `depth` calls of it compute */
+  int depth;
+  int own;             /* 1: of syn_context_new */
 } syn_context;
 
 /* -- tensors and the tape -- */
@@ -1064,6 +1083,15 @@ SYN_API int syn_version(void);
 SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options);
 #define syn_context_init(c, ...) syn_context_init_abi(c, __VA_ARGS__, SYN_ABI)
 SYN_API syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint32_t abi);
+/* The same in memory of its own, from the allocator of the options. It has the error, if there is
+   one; null: no memory. syn_context_free comes last, after all that was made with it. */
+SYN_API syn_context *syn_context_new_abi(const syn_options *options, uint32_t abi);
+#define syn_context_new(...) syn_context_new_abi(__VA_ARGS__, SYN_ABI)
+SYN_API void syn_context_free(syn_context *c); /* another context stays as it is */
+/* Status and message, for a caller that lays out no struct. A context that was moved or freed has
+   SYN_E_CONTEXT, where that can be found out; null has SYN_E_MEMORY. */
+SYN_API syn_status syn_context_status(syn_context *c);
+SYN_API const char *syn_context_message(syn_context *c); /* "" without an error */
 /* Clears the recorded error. */
 SYN_API void syn_context_clear(syn_context *c);
 /* One line for a status, for example "out of memory". Never null. */
@@ -1885,6 +1913,12 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #define SYN__KERNELS_HERE 0
 #endif
 
+/* With a SYN_API of `static`, a program does not call all functions. */
+#if defined(SYN__API_GIVEN) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
 #elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
@@ -2474,6 +2508,7 @@ static int syn__scanner_in_word(const syn__scanner *s) {
    >>base   includes, checked sizes, elementary functions of the same bits everywhere
    ============================================================================================== */
 
+#include <errno.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -2956,6 +2991,37 @@ const char *syn_status_text(syn_status status) {
   return (unsigned)status < SYN_STATUS_COUNT ? texts[status] : "no such status";
 }
 
+/* 1: the context lies where it was made. A struct that was moved has another address; of one that
+   is gone, as with the function whose variable it was, the memory mostly holds something else: a
+   stack may hold the address again, as an argument, but not its complement. Nothing is written
+   there, but to a copy the error is. */
+static int syn__here(syn_context *c) {
+  const int whole = c->mark == ~(uintptr_t)c->place;
+  if (whole && c->place == (const void *)c) return 1;
+  if (whole && c->place && c->status == SYN_OK) {
+    c->status = SYN_E_CONTEXT;
+    memcpy(c->message, syn_status_text(c->status), strlen(syn_status_text(c->status)) + 1);
+  }
+  return 0;
+}
+/* What a call returns that was refused, without or with an object. */
+static syn_status syn__refusal(syn_context *c) {
+  return c && !syn__here(c) ? SYN_E_CONTEXT : SYN_E_VALUE;
+}
+static void syn__context_place(syn_context *c) {
+  c->place = c;
+  c->mark = ~(uintptr_t)c;
+}
+
+syn_status syn_context_status(syn_context *c) {
+  if (!c) return SYN_E_MEMORY;
+  return c->status == SYN_E_VERSION || syn__here(c) ? c->status : SYN_E_CONTEXT;
+}
+const char *syn_context_message(syn_context *c) {
+  const syn_status s = syn_context_status(c);
+  return s == SYN_OK ? "" : !c || s == SYN_E_CONTEXT ? syn_status_text(s) : c->message;
+}
+
 void syn_context_clear(syn_context *c) {
   if (!c || c->status == SYN_E_VERSION) return; /* the rest of such a context must not be used */
   c->status = SYN_OK;
@@ -2973,7 +3039,7 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
   char text[sizeof c->message];
   va_list args;
   int size;
-  if (!c || c->status != SYN_OK) return status;
+  if (!c || c->status != SYN_OK || !syn__here(c)) return status;
   c->status = status;
   va_start(args, format);
   size = syn__vsnprintf(text, sizeof text, format, args);
@@ -2986,7 +3052,7 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
 #ifdef SYN_NO_MESSAGES
 #define SYN__MESSAGES 0
 static syn_status syn__fail_status(syn_context *c, syn_status status) {
-  if (!c || c->status != SYN_OK) return status;
+  if (!c || c->status != SYN_OK || !syn__here(c)) return status;
   memcpy(c->message, syn_status_text(status), strlen(syn_status_text(status)) + 1);
   return c->status = status;
 }
@@ -2995,6 +3061,28 @@ static syn_status syn__fail_status(syn_context *c, syn_status status) {
 #else
 #define SYN__MESSAGES 1
 #endif
+
+/* From here to syn__leave the context is at work for the calling thread, whose callbacks may enter
+   it again. 0, with an error: it is at work for another one. The address of errno tells threads
+   apart on systems that have them. Two calls that begin in the same moment may both pass. */
+#if defined(__unix__) || defined(__APPLE__) || defined(_WIN32)
+#define SYN__THREAD ((const void *)&errno)
+#else
+#define SYN__THREAD NULL
+#endif
+static int syn__enter(syn_context *c) {
+  const void *thread = SYN__THREAD;
+  if (c->depth && c->thread != thread)
+    return !syn__fail(c, SYN_E_VALUE, "the context is at work in another thread: each thread needs "
+                      "a context of its own");
+  c->thread = thread;
+  c->depth++;
+  return 1;
+}
+static syn_status syn__leave(syn_context *c, syn_status s) {
+  c->depth--;
+  return s;
+}
 
 /* 1 when an object was given; else records that it is missing. Most likely its maker failed, and
    then that error stands in the context already and stays: so a program may look once, at its
@@ -3049,28 +3137,38 @@ static void *syn__default_alloc(void *user, size_t bytes) {
 #endif
   return malloc(bytes);
 }
-static void syn__default_release(void *user, void *block) {
+static void syn__default_release(void *user, void *block, size_t bytes) {
   SYN__UNUSED(user);
+  SYN__UNUSED(bytes);
   free(block);
 }
 
+/* What stands before each block: where its memory begins, and its bytes. */
+typedef struct syn__block {
+  void *block;
+  size_t bytes;
+} syn__block;
+
 /* `count` elements of `size` bytes, zeroed, aligned to SYN__ALIGN; null (recorded) when memory is
    out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
-   promises no alignment, so the block is larger, and its address is stored before the result:
-     block: [0 to SYN__ALIGN - 1 bytes unused] [the pointer `block`] [count * size bytes, aligned]
-   The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
+   promises no alignment, so the block is larger:
+     block: [0 to SYN__ALIGN - 1 bytes unused] [syn__block] [count * size bytes, aligned]
+   The syn__block is copied by memcpy, since its place may be unaligned for it. */
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
-  size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
-  char *block = NULL, *at;
-  if (c && c->status != SYN_E_VERSION && bytes < SIZE_MAX / 2)
-    block = (char *)c->options.alloc(c->options.alloc_user, bytes + extra);
-  if (!block) {
+  const size_t bytes = syn__mul_size(count, size);
+  syn__block head = {NULL, SYN__ALIGN + sizeof(syn__block)};
+  char *at;
+  if (c && c->status != SYN_E_VERSION && syn__here(c) && bytes < SIZE_MAX / 2) {
+    head.bytes += bytes;
+    head.block = c->options.alloc(c->options.alloc_user, head.bytes);
+  }
+  if (!head.block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %.0f bytes", (double)count * (double)size);
     return NULL;
   }
-  at = block + sizeof(void *);
+  at = (char *)head.block + sizeof head;
   at += (SYN__ALIGN - (uintptr_t)at % SYN__ALIGN) % SYN__ALIGN;
-  memcpy(at - sizeof(void *), &block, sizeof block);
+  memcpy(at - sizeof head, &head, sizeof head);
   memset(at, 0, bytes);
   return at;
 }
@@ -3079,7 +3177,7 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
    several calls the first says it. */
 static void syn__memory_for(syn_context *c, const char *format, ...) SYN__PRINTF(2, 3);
 static void syn__memory_for(syn_context *c, const char *format, ...) {
-  size_t size = c ? strlen(c->message) : 0;
+  size_t size = c && c->status == SYN_E_MEMORY && syn__here(c) ? strlen(c->message) : 0;
   va_list args;
   if (!SYN__MESSAGES || size < 13 || size + 6 > sizeof c->message ||
       memcmp(c->message, "out of memory", 13) || strstr(c->message, " for "))
@@ -3090,12 +3188,13 @@ static void syn__memory_for(syn_context *c, const char *format, ...) {
   va_end(args);
 }
 
-/* Null is allowed. With the context that made it: the allocator is that context's. */
+/* Null is allowed. With the context that made it: the allocator is that context's. If it is gone,
+   nobody knows the allocator, and the block stays. */
 static void syn__free(syn_context *c, void *at) {
-  void *block;
-  if (!at) return;
-  memcpy(&block, (char *)at - sizeof(void *), sizeof block);
-  c->options.release(c->options.alloc_user, block);
+  syn__block head;
+  if (!at || !syn__here(c)) return;
+  memcpy(&head, (char *)at - sizeof head, sizeof head);
+  c->options.release(c->options.alloc_user, head.block, head.bytes);
 }
 
 /* 1: `at` points into the `bytes` bytes at `block`. */
@@ -6505,7 +6604,6 @@ static int syn__isa_usable(int i) {
 }
 
 static const syn__int8_kernels *syn__isa_int8(const syn_kernels *k, int i) {
-  if (i == 0) return k->int8;
 #if SYN__HAS_VNNI
   unsigned a, b, c, d;
   __builtin_cpu_init();
@@ -6514,6 +6612,7 @@ static const syn__int8_kernels *syn__isa_int8(const syn_kernels *k, int i) {
   if (i == 1 && k == &syn__kernels_avx512 && __builtin_cpu_supports("avx512vnni"))
     return &syn__int8_avx512_vnni;
 #endif
+  if (i == 0) return k->int8;
 #if SYN__HAS_NEON_DOT == 2
   if (i == 1 && getauxval(AT_HWCAP) & HWCAP_ASIMDDP) return &syn__int8_neon_dot;
   if (i == 2 && getauxval(AT_HWCAP2) >> 13 & 1) return &syn__int8_neon_i8mm; /* HWCAP2_I8MM */
@@ -6624,15 +6723,20 @@ int syn_version(void) { return SYN_VERSION_NUMBER; }
    the program may be smaller. What is made with a context asks syn__alloc, which refuses it. */
 static syn_status syn__version_fail(syn_context *c, uint32_t abi) {
   const unsigned version = (unsigned)(abi >> 16);
-  c->status = SYN_OK;
+  syn_context now;
+  memset(&now, 0, sizeof now);
+  syn__context_place(&now);
   if (version == SYN_VERSION_NUMBER)
-    return syn__fail(c, SYN_E_VERSION, "syn_context_init: program and library are compiled with "
-                     "synthesizer.h " SYN_VERSION ", but with options that change its structs, "
-                     "which have %u and %u bytes", (unsigned)(abi & 0xFFFF),
-                     (unsigned)(SYN_ABI & 0xFFFF));
-  return syn__fail(c, SYN_E_VERSION, "syn_context_init: this program was compiled with "
-                   "synthesizer.h %u.%u.%u, the library is " SYN_VERSION ": compile both with the "
-                   "same header", version / 10000, version / 100 % 100, version % 100);
+    syn__fail(&now, SYN_E_VERSION, "syn_context_init: program and library are compiled with "
+              "synthesizer.h " SYN_VERSION ", but with options that change its structs, which have "
+              "%u and %u bytes", (unsigned)(abi & 0xFFFF), (unsigned)(SYN_ABI & 0xFFFF));
+  else
+    syn__fail(&now, SYN_E_VERSION, "syn_context_init: this program was compiled with "
+              "synthesizer.h %u.%u.%u, the library is " SYN_VERSION ": compile both with the same "
+              "header", version / 10000, version / 100 % 100, version % 100);
+  c->status = now.status;
+  memcpy(c->message, now.message, sizeof now.message);
+  return now.status;
 }
 
 /* Programs that were compiled with the header of 0.1 call a function of this name. Their context
@@ -6654,7 +6758,6 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
   const size_t at = (size_t)((char *)&old.status - (char *)&old);
   syn_context now;
   SYN__UNUSED(options);
-  memset(&now, 0, sizeof now);
   syn__version_fail(&now, UINT32_C(100) << 16);
   if (!c) return now.status;
   memset(c, 0, at);
@@ -6677,6 +6780,7 @@ syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint
   memset(&given, 0, sizeof given);
   if (options) given = *options;
   memset(c, 0, sizeof *c);
+  syn__context_place(c);
   o = &c->options;
   *o = given;
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
@@ -6697,6 +6801,29 @@ syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint
 #endif
   syn__pick_isa(c, o->isa);
   return c->status;
+}
+
+syn_context *syn_context_new_abi(const syn_options *options, uint32_t abi) {
+  syn_context first, *c;
+  if (abi == SYN_ABI) syn_context_init(&first, options);
+  else syn_context_init(&first, NULL); /* the options have another layout */
+  c = (syn_context *)syn__alloc(&first, 1, sizeof *c);
+  if (!c) return NULL;
+  *c = first;
+  syn__context_place(c);
+  c->own = 1;
+  if (abi != SYN_ABI) syn__version_fail(c, abi);
+  return c;
+}
+
+/* What is left of the memory is no context: an object that still refers to it is told. */
+void syn_context_free(syn_context *c) {
+  syn_context last;
+  if (!c || !syn__here(c) || !c->own) return;
+  last = *c;
+  syn__context_place(&last);
+  c->place = NULL;
+  syn__free(&last, c);
 }
 
 /* The self-test of syn_context_exact: a hash of the bits of some hundred results. It finds what no
@@ -14910,8 +15037,9 @@ static syn_status syn__build_network(syn_model *m, int partial) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
-/* 1, with an error: a callback has called back into what has called it. */
+/* 1: the context is gone; or, with an error: a callback has called back into what has called it. */
 static int syn__busy(syn_context *c, int busy, const char *message) {
+  if (!syn__here(c)) return 1;
   return busy && syn__fail(c, SYN_E_VALUE, "%s: a callback called back", message);
 }
 
@@ -15140,7 +15268,8 @@ static void syn__weights_pack(syn_model *m, float *rows) {
 syn_status syn_model_pack(syn_model *m) {
   size_t i, k, longest = 1;
   float *rows;
-  if (!m || m->packed) return m ? SYN_OK : SYN_E_VALUE;
+  if (!m || !syn__here(m->c)) return syn__refusal(m ? m->c : NULL);
+  if (m->packed) return SYN_OK;
   if (m->trainers || m->busy)
     return syn__fail(m->c, SYN_E_VALUE, "syn_model_pack: the model has a trainer, which reads the "
                      "weights by row: free it first");
@@ -15716,8 +15845,10 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* 0, with an error: syn_model_pack has moved the weights since r was made. */
+/* 0: the context is gone; or, with an error: syn_model_pack has moved the weights since r was
+   made. */
 static int syn__weights_stay(const syn_run *r) {
+  if (!syn__here(r->tape.c)) return 0;
   return r->packed == r->m->packed ||
          !syn__fail(r->tape.c, SYN_E_VALUE, "the model was packed (syn_model_pack) after this run "
                     "or decoder was made: make a new one");
@@ -15725,7 +15856,7 @@ static int syn__weights_stay(const syn_run *r) {
 
 /* A run holds no batch after one was refused: no result of it can be read. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
-  syn_status s = SYN_E_VALUE;
+  syn_status s = syn__refusal(r->tape.c);
   if (syn__weights_stay(r) && syn__given(r->tape.c, b, "batch")) s = syn__bind_all(r, b);
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
@@ -15737,9 +15868,10 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
 static syn_status syn__run_nodes(syn_run *r, const syn_batch *batch, int end) {
   syn_status s = syn__bind(r, batch);
   if (s != SYN_OK) return s;
+  if (!syn__enter(r->tape.c)) return SYN_E_VALUE;
   r->tape.training = r->has_gradient = 0;
   syn__forward(&r->tape, end);
-  return SYN_OK;
+  return syn__leave(r->tape.c, SYN_OK);
 }
 
 /* All nodes, with the head. In training it does not run; >>loss makes its logits block by block. */
@@ -15842,6 +15974,7 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
 static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, int end) {
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   int *tgt, longest;
+  if (!syn__weights_stay(r)) return syn__refusal(r->tape.c);
   longest = (int)r->cap.longest;
   b.src = r->text;
   b.tgt = tgt = r->text + longest;
@@ -17201,12 +17334,13 @@ static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                            void *user) {
   syn_status s;
-  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run)) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
+    return syn__refusal(d ? d->c : NULL);
   d->sentences = 0; /* of what failed nothing can be read */
   d->running = 1;
   s = syn__decode_run(d, b, call, user);
   d->running = 0;
-  return s;
+  return syn__leave(d->c, s);
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -17270,7 +17404,8 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
-  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run)) return SYN_E_VALUE;
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run))
+    return syn__refusal(d ? d->c : NULL);
   d->sentences = 0;
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
@@ -20039,6 +20174,7 @@ typedef struct syn__mark {
 /* Notes the size before one more tensor; 0, with an error: the tape is full. */
 static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
   const syn__mark now = {t->g->n_nodes, t->g->n_values, t->block_used};
+  if (!syn__here(t->c)) return 0;
   *mark = now;
   return now.values < SYN__TAPE_TENSORS ||
          !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
@@ -20089,7 +20225,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
 
 /* The struct is the first field of its syn__own_tape, so the last call frees the graph, too. */
 void syn_tape_free(syn_tape *t) {
-  if (!t) return;
+  if (!t || !syn__here(t->c)) return;
   syn__graph_free(t->c, t->own->g);
   syn__arena_free(&t->own->tree);
   syn__free(t->c, t->tensors);
@@ -20100,7 +20236,7 @@ void syn_tape_free(syn_tape *t) {
 
 /* Tensors made before are invalid afterwards. */
 void syn_tape_clear(syn_tape *t) {
-  if (!t) return;
+  if (!t || !syn__here(t->c)) return;
   syn__graph_free(t->c, t->own->g);
   t->own->g->arena.c = t->own->g->names.c = t->c;
   t->block_used = 0;
@@ -20230,7 +20366,7 @@ size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity) {
 
 /* Leaves keep the numbers that the user has written; every other tensor is computed again. */
 void syn_tape_forward(syn_tape *t) {
-  if (t) syn__forward(t, (int)t->g->n_nodes);
+  if (t && syn__here(t->c)) syn__forward(t, (int)t->g->n_nodes);
 }
 
 /* dL/dx of every tensor x of the tape, to its dx. Those of an earlier call are replaced. */
@@ -20239,6 +20375,7 @@ syn_status syn_backward(syn_tensor *loss) {
   size_t i;
   if (!loss) return SYN_E_VALUE;
   t = loss->tape;
+  if (!syn__here(t->c)) return SYN_E_CONTEXT;
   if (syn_count(loss) != 1)
     return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
                      (unsigned long)syn_count(loss));
@@ -20511,8 +20648,8 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   syn__init k = {m, from, {NULL, NULL}};
   int copied = 0;
   size_t i;
-  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from) ||
-      !syn__weights_by_row(m->c, m))
+  if (!m || !syn__here(m->c) || !syn__given(m->c, from, "model to begin from") ||
+      !syn__weights_by_row(m->c, from) || !syn__weights_by_row(m->c, m))
     return -1;
   if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
     syn__fail(m->c, SYN_E_VALUE, "a model of the task %s was given to begin one of %s from",
@@ -20659,6 +20796,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   for (i = 0; i < r->m->g.n_values; i++) /* passes add to these */
     syn__zero(&r->tape, r->tape.kept_grads[i], syn_count(&r->tape.tensors[i]));
   syn__zero(&r->tape, r->dweights, r->m->trained);
+  if (!syn__enter(r->tape.c)) return SYN_E_VALUE;
   r->tape.training = 0;
   syn__forward(&r->tape, r->m->head); /* without the head: >>loss makes the logits */
   sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
@@ -20667,7 +20805,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   r->last_loss = (float)(sum / (double)r->n_labels);
   if (loss) *loss = r->last_loss;
   r->has_gradient = 1;
-  return SYN_OK;
+  return syn__leave(r->tape.c, SYN_OK);
 }
 
 /* ==============================================================================================
@@ -21493,7 +21631,7 @@ static syn_status syn__data_room(syn_data *d, size_t more, const int **row, cons
 }
 
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
-  if (!d || syn__data_busy(d)) return SYN_E_VALUE;
+  if (!d || syn__data_busy(d)) return syn__refusal(d ? d->c : NULL);
   if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
     return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
                      n_tgt, SYN__DATA_LENGTH);
@@ -21615,7 +21753,8 @@ static syn_status syn__data_labels(const syn_data *d, const syn_model *m, syn_te
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
   int n_src = 0, n_tgt = 0, tag;
-  if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d)) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d))
+    return syn__refusal(d ? d->c : NULL);
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      syn__data_number(d), m->config.task);
@@ -21716,7 +21855,8 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 
 /* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
-  if (!d || !syn__given(d->c, k, "corruption") || syn__data_busy(d)) return SYN_E_VALUE;
+  if (!d || !syn__given(d->c, k, "corruption") || syn__data_busy(d))
+    return syn__refusal(d ? d->c : NULL);
   if (!(k->noise >= 0.0f && k->noise < 1.0f && (k->span == 0.0f || k->span >= 1.0f)) ||
       k->first < SYN_FIRST_TOKEN || k->count < 1 || k->count > SYN__DATA_LENGTH ||
       k->first > SYN__DATA_LENGTH)
@@ -22207,14 +22347,14 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
 /* From here to syn__train_leave the trainer takes no other call: `cancel` and kinds may
    call it again. 0: it is at work already. */
 static int syn__train_enter(syn_trainer *t) {
-  if (syn__busy(t->c, t->busy, "training: the trainer is at work")) return 0;
+  if (syn__busy(t->c, t->busy, "training: the trainer is at work") || !syn__enter(t->c)) return 0;
   t->m->busy++;
   return t->busy = 1;
 }
 static syn_status syn__train_leave(syn_trainer *t, syn_status s) {
   t->m->busy--;
   t->busy = 0;
-  return s;
+  return syn__leave(t->c, s);
 }
 
 void syn_trainer_free(syn_trainer *t) {
@@ -22282,7 +22422,7 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   float none;
   if (!loss) loss = &none;
   *loss = 0.0f;
-  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return syn__refusal(t ? t->c : NULL);
   s = syn__bind_labelled(t->run, batch);
   if (s == SYN_OK && !t->run->n_labels)
     s = syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
@@ -22353,7 +22493,7 @@ static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
 /* Checks what every step needs before its first batch. */
 static syn_status syn__train_ready(syn_trainer *t) {
   if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
-  return syn__train_enter(t) ? SYN_OK : SYN_E_VALUE;
+  return syn__train_enter(t) ? SYN_OK : syn__refusal(t->c);
 }
 
 /* The gradient of the summed loss over all labels of all batches; the optimizer divides by the
@@ -22426,7 +22566,7 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 
 syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
                                   int64_t *labels) {
-  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return syn__refusal(t ? t->c : NULL);
   return syn__train_leave(t, syn__run_loss(t->run, batch, sum, labels));
 }
 
@@ -22454,7 +22594,8 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
 
 syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch) {
   syn_status s;
-  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t))
+    return syn__refusal(t ? t->c : NULL);
   s = syn__data_corruption_fits(t->c, t->m, d);
   return syn__train_leave(t, s != SYN_OK ? s : syn__train_next(t, d, batch));
 }
@@ -22521,7 +22662,8 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, int64
   if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
-  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__given(t->c, d, "data") || !syn__train_enter(t))
+    return syn__refusal(t ? t->c : NULL);
   return syn__train_leave(
       t, syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels));
 }
@@ -22635,7 +22777,7 @@ static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
   return SYN_OK;
 }
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
-  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return syn__refusal(t ? t->c : NULL);
   return syn__train_leave(t, syn__train_validate(t, valid));
 }
 
@@ -22683,7 +22825,7 @@ static syn_status syn__train_rounds(syn_trainer *t, syn_data *data, syn_data *va
   int validated;
   while (s == SYN_OK &&
          (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped))) {
-    if (!syn__train_enter(t)) return SYN_E_VALUE;
+    if (!syn__train_enter(t)) return syn__refusal(t->c);
     s = syn__train_leave(t, syn__train_round(t, data, valid, &validated));
     if (s == SYN_OK && validated >= 0 && report && report(user, t, t->loss, validated)) break;
   }
@@ -22696,7 +22838,7 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
   syn_status s;
   if (!t || !syn__given(t->c, data, "data") ||
       syn__busy(t->c, t->busy || t->running, "training: syn_trainer_run is at work"))
-    return SYN_E_VALUE;
+    return syn__refusal(t ? t->c : NULL);
   s = syn__tokenizers_fit(t->c, t->m) ? syn__data_task(t->c, t->m, data) : t->c->status;
   if (s != SYN_OK) return s;
   t->running = 1;
@@ -23307,6 +23449,7 @@ static syn_status syn__learn_make(syn__learn *l) {
    are right most often. */
 syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, const syn_model *m,
                             const syn_train_config *train, syn_data *data, syn_data *valid) {
+  syn__trial k = {config, 200, -1, 0.0, 0.0, 0.0};
   double batches, valid_batches, each, begin, update;
   int tokens;
   if (!c || !syn__given(c, config, "configuration") || !syn__given(c, m, "model") ||
@@ -23318,7 +23461,7 @@ syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, cons
   if (!(config->minutes > 0.0 && config->minutes < 1e9))
     return syn__fail(c, SYN_E_VALUE, "learning: minutes %g, wanted above 0 and below 1e9",
                      config->minutes);
-  syn__trial k = {config, 200, -1, 60.0 * 0.02 * config->minutes, 0.0, 0.0};
+  k.limit = 60.0 * 0.02 * config->minutes;
   tokens = train->batch_tokens ? train->batch_tokens : 4096;
   begin = syn__learn_begin(config);
   each = (double)syn__max(1, train->accumulate); /* batches of an update */
@@ -23338,7 +23481,7 @@ syn_status syn_choose_steps(syn_context *c, const syn_learn_config *config, cons
    the learning rate must be low when the minutes end. */
 int syn_trainer_deadline(syn_trainer *t, const syn_learn_config *config) {
   const double all = config ? 60.0 * config->minutes : 0.0;
-  double now, since, fit;
+  double now, since;
   if (!t || !config || config->minutes <= 0.0) return 0;
   now = syn__learn_clock(config);
   since = now - t->looked;
@@ -23348,7 +23491,8 @@ int syn_trainer_deadline(syn_trainer *t, const syn_learn_config *config) {
     t->looked = now, t->looked_step = t->state.step;
   } else if (t->state.step > t->looked_step && since >= 0.05 * all) {
     const int64_t step = t->state.step, left = t->chosen_steps - step;
-    fit = floor((t->begin + 0.98 * all - now) / since * (double)(step - t->looked_step));
+    const double rest = t->begin + 0.98 * all - now;
+    const double fit = floor(rest / since * (double)(step - t->looked_step));
     const int fewer = left > 0 && fit < (double)left;
     t->config.steps = fewer ? step + (int64_t)(fit > 0.0 ? fit : 0.0) : t->chosen_steps;
     t->state.shortened |= fewer && t->schedule != SYN__CONSTANT;
@@ -24422,12 +24566,12 @@ static syn_status syn__trainer_resume(syn_trainer *t, syn_file *f) {
   return s;
 }
 syn_status syn_trainer_load_from(syn_trainer *t, const syn_source *source) {
-  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return syn__refusal(t ? t->c : NULL);
   return syn__train_leave(t, syn__trainer_resume(t, syn_file_load_from(t->c, source)));
 }
 #ifndef SYN_NO_STDIO
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  if (!t || !syn__train_enter(t)) return SYN_E_VALUE;
+  if (!t || !syn__train_enter(t)) return syn__refusal(t ? t->c : NULL);
   return syn__train_leave(t, syn__trainer_resume(t, syn_file_load(t->c, path)));
 }
 #endif
@@ -24960,6 +25104,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
   if (c->status) return c->status;
   if (!text) text = kind->name;
   inner = *c;
+  syn__context_place(&inner);
   kinds = (const syn_kind **)syn__alloc(c, (size_t)c->options.n_kinds + 1, sizeof *kinds);
   beside = (char *)syn__alloc(c, strlen(text) + 16, 1);
   if (kinds && beside) {
@@ -25941,17 +26086,17 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
   int32_t k = m->cols, sum[4], i;
   if (b) b += first;
   for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
-    dots(sum, w, x, k);
 #if SYN__SMALL_HAS_MVE
     mve_pred16_t p = vctp32q((uint32_t)count);
     float32x4_t z = vmulq_n_f32(each ? vldrwq_f32(scales) : vdupq_n_f32(*scales), q_scale);
+    dots(sum, w, x, k);
     z = vmulq_f32(vcvtq_f32_s32(vldrwq_s32(sum)), z);
     if (b) z = vaddq_f32(z, vldrwq_z_f32(b, p));
     vstrwq_p_f32(y, z, p);
     (void)i;
 #else
-    int32_t here = count < 4 ? count : 4;
-    for (i = 0; i < here; i++) {
+    dots(sum, w, x, k);
+    for (i = 0; i < 4 && i < count; i++) {
 #if SYN__SMALL_SOFT
       y[i] = syn__small_scaled(sum[i], scales[i * each], q_scale, b ? b + i : NULL);
 #else
@@ -28253,6 +28398,9 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
+#endif
+#if defined(SYN__API_GIVEN) && defined(__GNUC__)
+#pragma GCC diagnostic pop
 #endif
 #define SYN__IMPLEMENTED
 #endif /* !SYN__ISA */

@@ -201,13 +201,14 @@ static void *fuzz_alloc(void *user, size_t bytes) {
   if (fuzz.live > fuzz.most) fuzz.most = fuzz.live;
   return (char *)block + FUZZ_SHIFT;
 }
-static void fuzz_release(void *user, void *at) {
+static void fuzz_release(void *user, void *at, size_t bytes) {
   char *block;
   size_t sizes[2];
   (void)user;
   if (!at) return;
   block = (char *)at - FUZZ_SHIFT;
   memcpy(sizes, block, sizeof sizes);
+  if (bytes != sizes[0]) abort();
   fuzz.blocks--;
   fuzz.live -= sizes[0];
   fuzz_give(block, sizes[0] + FUZZ_SHIFT, sizes[1]);

@@ -89,7 +89,7 @@ static void fuzz_one(void) {
     use(s, 0, NULL, 0);
     if (memory && k.beam < 2) use(s, 1, memory, floats);
     free(memory);
-    fuzz_release(NULL, ram - 7);
+    fuzz_release(NULL, ram - 7, (size_t)bytes + 7);
   }
   fuzz_free(at, 0);
 }

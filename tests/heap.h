@@ -16,21 +16,17 @@ static void *heap_alloc(void *user, size_t bytes) {
   char *block;
   if (++h->calls == h->fail_at || bytes > (size_t)1 << 28) return NULL;
   if (h->fail_from && h->calls >= h->fail_from) return NULL;
-  block = (char *)malloc(bytes + 16);
+  block = (char *)malloc(bytes);
   if (!block) return NULL;
-  memcpy(block, &bytes, sizeof bytes);
   h->blocks++;
   h->live += h->last = bytes;
   if (h->live > h->most) h->most = h->live;
-  return block + 16;
+  return block;
 }
 
-static void heap_release(void *user, void *at) {
+static void heap_release(void *user, void *block, size_t bytes) {
   heap *h = (heap *)user;
-  char *block = (char *)at - 16;
-  size_t bytes;
-  if (!at) return;
-  memcpy(&bytes, block, sizeof bytes);
+  if (!block) return;
   h->blocks--;
   h->live -= bytes;
   free(block);

@@ -18,7 +18,8 @@ static void *heap_alloc(void *user, size_t bytes) {
   return block;
 }
 
-static void heap_release(void *user, void *block) {
+static void heap_release(void *user, void *block, size_t bytes) {
+  (void)bytes;
   if (block) ((heap *)user)->live--;
   free(block);
 }
@@ -30,6 +31,7 @@ static void context_on(syn_context *c, heap *h, long fail_at) {
   c->options.alloc = heap_alloc;
   c->options.release = heap_release;
   c->options.alloc_user = h;
+  syn__context_place(c);
 }
 
 /* -- base -- */
@@ -256,7 +258,7 @@ static void test_arena(void) {
 static void test_default_allocator(void) {
   void *block = syn__default_alloc(NULL, 100);
   CHECK(block != NULL, "malloc");
-  syn__default_release(NULL, block);
+  syn__default_release(NULL, block, 100);
 }
 
 /* -- random -- */

@@ -316,6 +316,16 @@ static int call_network_check(world *w, uint64_t *hash) {
 
 /* -- tapes -- */
 
+static int call_context_new(world *w, uint64_t *hash) {
+  syn_context *c = syn_context_new(&w->c.options);
+  *hash = 0;
+  if (!c) {
+    w->c.status = syn_context_status(c);
+    strcpy(w->c.message, syn_context_message(c));
+  }
+  syn_context_free(c);
+  return c != NULL;
+}
 static int call_tape_new(world *w, uint64_t *hash) {
   syn_tape *t = syn_tape_new(&w->c, 1 << 12);
   *hash = 0;
@@ -824,11 +834,13 @@ static int silent_constants(void) {
   syn_context c;
   heap h;
   context_on(&c, &h, 0); /* calls syn_context_init */
+  syn_context_free(&c);
   return syn_random_below(&r, 5) < 5 && syn_random_uniform(&r) < 1.0f && syn_random_next(&r) &&
          syn_random_normal(&r) < 9.0f && syn_isa_count() > 0 && syn_isa_usable(0) &&
          !strcmp(syn_isa_name(0), "scalar") && syn_context_exact(&c) >= 0 && !h.calls &&
          syn_version() == SYN_VERSION_NUMBER && !syn_context_init(&c, NULL) &&
-         !syn_context_init_abi(&c, NULL, SYN_ABI) && syn_hash(SYN_HASH_START, &c, 1) &&
+         !syn_context_init_abi(&c, NULL, SYN_ABI) && !syn_context_status(&c) &&
+         !syn_context_message(&c)[0] && syn_hash(SYN_HASH_START, &c, 1) &&
          syn_kind_count() > 20 && syn_kind_at(0) && syn_status_text(SYN_E_MEMORY)[0];
 }
 
@@ -924,7 +936,8 @@ static const struct job {
   const char *name;
   int (*call)(world *w, uint64_t *hash);
   int flags;
-} jobs[] = {{"syn_tape_new", call_tape_new, 0},
+} jobs[] = {{"syn_context_new_abi", call_context_new, 0},
+            {"syn_tape_new", call_tape_new, 0},
             {"syn_tensor_new", call_leaf, 0},
             {"syn_add", call_add, 0},
             {"syn_sub", call_sub, 0},
@@ -1009,7 +1022,8 @@ static const struct job {
 static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
     " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_version"
-    " syn_context_init syn_context_init_abi syn_context_clear syn_status_text syn_random_next syn_random_uniform syn_random_normal"
+    " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
+    " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"
     " syn_random_below syn_text_of syn_isa_count syn_isa_name syn_isa_usable syn_context_exact"
     " syn_tape_free syn_tape_clear syn_tensor_text syn_backward syn_tape_forward syn_tape_text"
     " syn_gradient_check syn_kind_count syn_kind_at syn_model_free syn_model_config"

@@ -980,7 +980,9 @@ static void *changing_alloc(void *user, size_t bytes) {
   memset(blanks, ' ', sizeof blanks);
   return bytes > sizeof blanks ? NULL : guarded(blanks, bytes);
 }
-static void changing_release(void *user, void *at) { (void)user, (void)at; }
+static void changing_release(void *user, void *at, size_t bytes) {
+  (void)user, (void)at, (void)bytes;
+}
 
 /* The same for a file in memory whose tokenizer gets other counts of tokens and merges. */
 static void test_changing_view(syn_context *c, syn_model *m) {

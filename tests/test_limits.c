@@ -262,7 +262,10 @@ static size_t largest; /* what the allocator gives */
 static void *limited_alloc(void *user, size_t size) {
   return (void)user, size <= largest ? malloc(size) : NULL;
 }
-static void limited_release(void *user, void *block) { (void)user, free(block); }
+static void limited_release(void *user, void *block, size_t bytes) {
+  (void)user, (void)bytes;
+  free(block);
+}
 
 static void out_of_memory(syn_context *c, const char *wanted) {
   CHECK(c->status == SYN_E_MEMORY && strstr(c->message, wanted) &&

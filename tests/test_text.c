@@ -24,8 +24,9 @@ static void *test_alloc(void *user, size_t bytes) {
   return block;
 }
 
-static void test_release(void *user, void *block) {
+static void test_release(void *user, void *block, size_t bytes) {
   test_memory *m = (test_memory *)user;
+  (void)bytes;
   m->live -= block != NULL;
   free(block);
 }
@@ -36,6 +37,7 @@ static void test_begin(syn_context *c, test_memory *m) {
   c->options.alloc = test_alloc;
   c->options.release = test_release;
   c->options.alloc_user = m;
+  syn__context_place(c);
 }
 
 static syn_text text_of(const char *s) {

@@ -328,7 +328,7 @@ static void test_memory(void) {
   l.keep = 1;
   before = h.live;
   r = syn_run_new(&c, m, &l);
-  CHECK(r && h.live - before == plan.keep + run + SYN__ALIGN + sizeof(void *), "planned %lu, used %lu",
+  CHECK(r && h.live - before == plan.keep + run + SYN__ALIGN + sizeof(syn__block), "planned %lu, used %lu",
         (unsigned long)plan.keep, (unsigned long)(h.live - before));
   CHECK(plan.keep > plan.activations, "keep takes no more than training");
   before = (size_t)h.calls;

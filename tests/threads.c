@@ -261,6 +261,45 @@ static void test_shared(void) {
   }
 }
 
+/* -- one context in two threads: while one decodes, the other is refused -- */
+
+typedef struct second {
+  syn_run *r;
+  syn_status status;
+} second;
+
+static void *run_second(void *argument) {
+  second *s = (second *)argument;
+  s->status = syn_run_text(s->r, syn_text_of("abcd"), syn_text_of("dcb"));
+  return NULL;
+}
+
+static int begin_second(void *user, syn_text piece) {
+  pthread_t thread;
+  (void)piece;
+  CHECK(!pthread_create(&thread, NULL, run_second, user), "a thread");
+  CHECK(!pthread_join(thread, NULL), "a thread");
+  return 1;
+}
+
+static void test_together(void) {
+  const syn_text text = syn_text_of("abcd");
+  syn_context c;
+  syn_decoder *d;
+  second s;
+  syn_context_init(&c, NULL);
+  d = syn_decoder_new(&c, m, NULL);
+  s.r = syn_run_new(&c, m, NULL);
+  s.status = SYN_OK;
+  CHECK(syn_decoder_run_text(d, text, text, begin_second, &s) == SYN_OK, "the first: %s", c.message);
+  CHECK(s.status == SYN_E_VALUE && strstr(c.message, "another thread"), "%s", c.message);
+  syn_context_clear(&c);
+  run_second(&s);
+  CHECK(s.status == SYN_OK, "one after the other: %s", c.message);
+  syn_run_free(s.r);
+  syn_decoder_free(d);
+}
+
 int main(int argc, char **argv) {
   syn_config k = config_of();
   syn_text line = syn_text_of("abcdefg");
@@ -292,6 +331,7 @@ int main(int argc, char **argv) {
     CHECK(!jobs[i].wrong, "thread %d: %d of %d rounds, %s", i, jobs[i].wrong, ROUNDS,
           jobs[i].message);
   }
+  test_together();
   syn_model_free(packed);
   syn_model_free(m);
   free(small.at);

@@ -56,9 +56,9 @@ static void *demo_alloc(void *user, size_t bytes) {
   if (heap.used > heap.most) heap.most = heap.used;
   return b + 1;
 }
-static void demo_release(void *user, void *block) {
+static void demo_release(void *user, void *block, size_t bytes) {
   demo_block *b = (demo_block *)block - 1, *next;
-  (void)user;
+  (void)user, (void)bytes;
   if (heap.learning && b->request < REQUESTS)
     heap.freed[b->request / 8] |= (unsigned char)(1 << b->request % 8);
   heap.used -= b->units;
