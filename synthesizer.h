@@ -619,7 +619,7 @@ enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH, SYN_TRAINING };
      CONSTANT    all are `amount`
      UNIFORM     uniform within +-amount
      NORMAL      normal with mean 0 and standard deviation `amount`
-     FIXED       as NORMAL, and never trained
+     FIXED       as UNIFORM, and never trained
      ORTHOGONAL  square matrices, one below the other, each orthogonal, uniformly distributed, times
                  `amount`; those wider than 1024 have such blocks of 1024 along their diagonal and 0
                  elsewhere, which bounds the time */
@@ -11492,21 +11492,24 @@ static const syn__score syn__score_v = {
    Random Synthesizer (Tay et al. 2021, section 3.2; FR: section 3.3). S_h [n,n] is the first n rows
    and columns of F_h [N,N]; with tile both indices are taken modulo the tile.
      R    F = r [H,N,N], learned
-     Fix  F = fix [H,N,N], drawn once from the seed, never trained, saved with the model
+     Fix  F = fix [H,N,N], drawn as r is, never trained, saved with the model
      FR   F_ij = r1_i . r2_j, r1 and r2 [H,N,k], learned
    saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
    of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
-/* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. */
-static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
+/* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. R
+   and Fix differ in nothing but the training, as in the paper. */
+static syn_status syn__r_init(syn_build *b, syn_node *n, const char *name, int init) {
   int N = syn__att_of(n)->size;
+  return syn__head_param(b, n, name, syn_initial_of(init, sqrt(3.0 / N)), N, N);
+}
+static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
   SYN__UNUSED(s);
-  return syn__head_param(b, n, "r", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / N)), N, N);
+  return syn__r_init(b, n, "r", SYN_INIT_UNIFORM);
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
-  int N = syn__att_of(n)->size;
   SYN__UNUSED(s);
-  return syn__head_param(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0), N, N);
+  return syn__r_init(b, n, "fix", SYN_INIT_FIXED);
 }
 
 /* The table F_h [size,size] of head h, and its gradient: of R and Fix their parameter, of FR, which
@@ -15141,9 +15144,9 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   size_t k;
   if (init.kind == SYN_INIT_ORTHOGONAL) return syn__orthogonal_init(m->c, p, amount, &r);
   for (k = 0; k < p->size; k++)
-    p->x[k] = amount * (init.kind == SYN_INIT_CONSTANT  ? 1.0f
-                        : init.kind == SYN_INIT_UNIFORM ? 2.0f * syn_random_uniform(&r) - 1.0f
-                                                        : syn_random_normal(&r));
+    p->x[k] = amount * (init.kind == SYN_INIT_CONSTANT ? 1.0f
+                        : init.kind == SYN_INIT_NORMAL ? syn_random_normal(&r)
+                                                       : 2.0f * syn_random_uniform(&r) - 1.0f);
   return SYN_OK;
 }
 

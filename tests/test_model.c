@@ -715,7 +715,7 @@ static void test_start(void) {
                           {"encoder.4.fd_wa", SYN_INIT_UNIFORM, sqrt(6.0 / (8 + 8))},
                           {"encoder.4.fd_wb", SYN_INIT_UNIFORM, sqrt(6.0 / (8 + 7))},
                           {"encoder.4.fd_ba", SYN_INIT_CONSTANT, 0},
-                          {"encoder.5.fix", SYN_INIT_NORMAL, 1},
+                          {"encoder.5.fix", SYN_INIT_UNIFORM, sqrt(3.0 / 50)}, /* as R */
                           {"encoder.6.w", SYN_INIT_UNIFORM, sqrt(6.0 / (32 + 100))},
                           {"encoder.6.b", SYN_INIT_CONSTANT, 0},
                           {"encoder.7.w", SYN_INIT_UNIFORM, sqrt(6.0 / (100 + 64))},
