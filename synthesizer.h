@@ -853,7 +853,8 @@ typedef struct syn_train_config {
      suits the schedule "rsqrt". Validations and kept checkpoints take it in place of the weights,
      which the model has until syn_trainer_average. 0: none */
   float ema;
-  int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
+  int patience;           /* plateau: validations without progress before lr is lowered; 0: 3 */
+  float factor;           /* plateau: to this part of lr, below 1; 0: 0.5. Domhan 2018: 8 and 0.7 */
   int stop_after;         /* early stopping: validations without progress; 0: none */
   /* 1: syn_trainer_run halves the learning rate (state->factor) where it was too high, at most ten
      times: where a step is refused (state->diverged), or a validation loss is above 1.5 times the
@@ -22253,6 +22254,7 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (!k->accumulate) k->accumulate = 1;
   if (!k->steps) k->steps = 1000;
   if (!k->patience) k->patience = 3;
+  if (k->factor == 0.0f) k->factor = 0.5f;
   if (k->freeze && !*k->freeze) k->freeze = NULL;
   t->schedule = syn__name_index(t->c, "schedule", k->schedule, syn__schedules,
                                 SYN__COUNT(syn__schedules), sizeof *syn__schedules);
@@ -22274,13 +22276,15 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (!(k->lr >= 0.0f && k->lr <= FLT_MAX && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal may be flushed */
         k->eps <= FLT_MAX && k->clip >= 0.0f && k->weight_decay >= 0.0f &&
-        k->weight_decay <= FLT_MAX && k->ema >= 0.0f && k->ema <= 1.0f))
+        k->weight_decay <= FLT_MAX && k->ema >= 0.0f && k->ema <= 1.0f && k->factor > 0.0f &&
+        k->factor < 1.0f))
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, weight_decay %g, ema "
-                     "%g: one is out of range (beta1 and beta2 below 1, eps 0 or from %g, ema at "
-                     "most 1, none but beta1 below 0, all but clip finite)",
+                     "%g, factor %g: one is out of range (beta1, beta2 and factor below 1, eps 0 "
+                     "or from %g, ema at most 1, none but beta1 below 0, all but clip finite)",
                      (double)k->lr, (double)k->beta1, (double)k->beta2, (double)k->eps,
-                     (double)k->clip, (double)k->weight_decay, (double)k->ema, (double)FLT_MIN);
+                     (double)k->clip, (double)k->weight_decay, (double)k->ema,
+                     (double)k->factor, (double)FLT_MIN);
   syn__train_trained(t);
   return syn__freeze_check(t);
 }
@@ -22755,7 +22759,7 @@ static void syn__train_exchange(const syn_trainer *t) {
     }
 }
 
-/* `worse` counts validations since the best one: plateau halves the learning rate at every
+/* `worse` counts validations since the best one: plateau lowers the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
 static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s = &t->state;
@@ -22775,7 +22779,7 @@ static syn_status syn__train_validate(syn_trainer *t, syn_data *valid) {
   if (s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
-    s->factor *= 0.5f;
+    s->factor *= t->config.factor;
   s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
   return SYN_OK;
 }

@@ -230,6 +230,8 @@ static void call_trainer(void) {
   k.clip = (float)number(2);
   k.weight_decay = (float)number(2);
   k.stop_after = number(2);
+  k.patience = number(2);
+  k.factor = 0.1f * (float)(fuzz_byte() % 11);
   k.freeze = fuzz_byte() % 8 ? NULL : "*.w*|src.embed";
   syn_trainer_free(all.trainer);
   all.trainer = syn_trainer_new(&all.c, all.m, &k);

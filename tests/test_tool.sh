@@ -477,6 +477,12 @@ train $stops --stop-after $patience -o n --checkpoint st --resume >log 2>err
 is '--stop-after: a larger one goes on' yes "$(tail -n 1 log |
   awk -F '[:,]' -v first="$first" '{ print ($2 > first ? "yes" : $2) }')"
 
+# -- the schedule plateau: a learning rate that changes no weight is lowered after 2 and 4 validations --
+train $net --every 1 --lr 1e-20 --warmup 0 --steps 6 --schedule plateau --patience 2 --factor 0.7 -o n --json >log 2>err
+has '--patience, --factor' '*"step":6,*"lr":4.8999*e-21,*' "$(tail -n 1 log)$(cat err)"
+train $net --steps 1 --factor 0.7 -o n >log 2>err
+has '--factor without plateau' '*--factor*plateau*' "$(cat err)"
+
 # -- span corruption: gaps in the words --
 gaps='--span-corruption --data class_texts --valid class_texts'
 [ -z "$brief" ] || gaps="$gaps $one_layer"

@@ -1742,7 +1742,7 @@ static void test_evaluate(void) {
 /* -- validation: early stop, plateau, the mean of the best -- */
 
 /* A learning rate that changes nothing: every validation but the first is no progress. */
-static void test_stop(void) {
+static void stop_case(float factor, float lowered) {
   syn_config k = config_of(0);
   syn_train_config train;
   bench b;
@@ -1755,6 +1755,7 @@ static void test_stop(void) {
   train.steps = 100;
   train.every = 3;
   train.patience = 2;
+  train.factor = factor;
   train.stop_after = 5;
   if (!bench_make(&b, &k, &train)) return;
   d = copies(&b.c, 30, 1, 0);
@@ -1763,11 +1764,16 @@ static void test_stop(void) {
   CHECK(s->stopped && s->step == 18 && s->validations == 6 && s->worse == 5,
         "stopped %d at step %ld after %ld validations, %ld of them worse", s->stopped,
         (long)s->step, (long)s->validations, (long)s->worse);
-  CHECK(s->factor == 0.25f, "plateau made the rate %g", (double)s->factor);
+  CHECK(s->factor == lowered, "plateau made the rate %g", (double)s->factor);
   CHECK(s->valid == s->best && s->best > 0.0f, "losses %g and %g", (double)s->valid, (double)s->best);
   CHECK(syn_trainer_run(b.t, d, d, NULL, NULL) == SYN_OK && s->step == 18, "a stopped training goes on");
   syn_data_free(d);
   bench_free(&b);
+}
+
+static void test_stop(void) {
+  stop_case(0.0f, 0.25f);
+  stop_case(0.7f, 0.7f * 0.7f); /* the factor of Domhan 2018 */
 }
 
 enum { KEPT = 3, MOST = 12 };
@@ -2680,7 +2686,7 @@ static void test_resolved(void) {
   train.average = 1000, train.accumulate = 10000, train.batch_tokens = 40, train.eps = 4.0f, train.clip = 2.0f;
   if (!bench_make(&b, &k, &train)) return;
   got = syn_trainer_config(b.t);
-  CHECK(got->patience == 3 && got->steps == 1000 && !strcmp(got->schedule, "rsqrt") && got->average == 1000, "%d, %ld",
+  CHECK(got->patience == 3 && got->factor == 0.5f && got->steps == 1000 && !strcmp(got->schedule, "rsqrt") && got->average == 1000, "%d, %ld",
         got->patience, (long)got->steps);
   s = syn__step_of(b.t, 5.0, 7.0); /* clipped to 2, then the mean of 7 labels */
   wanted = 1.1 * (2.0 / 5.0 / 7.0) * (5.0 * 7.0);
@@ -2852,6 +2858,9 @@ static void test_errors(void) {
   BAD(warmup, -1, "warmup -1");
   BAD(every, -1, "every -1");
   BAD(patience, -1, "patience -1");
+  BAD(factor, -0.1f, "factor -0.1: one is out of range");
+  BAD(factor, 1.0f, "factor 1: one is out of range");
+  BAD(factor, (float)NAN, "factor ");
   BAD(stop_after, -1, "stop_after -1");
   BAD(halve, 2, "halve 2: wanted 0 or more, halve 0 or 1");
   BAD(length, -1, "length -1");

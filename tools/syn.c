@@ -140,6 +140,10 @@ static const option train_options[] = {
      "adafactor: automatic, relative to each tensor"},
     {"schedule", 0, CHOICE, "linear", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
+    {"patience", 0, INT, "3", "1..",
+     "plateau: validations without progress before the learning rate is lowered"},
+    {"factor", 0, NUMBER, "0.5", "0.001..0.999", "plateau: what the learning rate is lowered to, times "
+     "itself; Domhan 2018: --patience 8 --factor 0.7"},
     {"warmup", 0, INT, "-1", "-1..",
      "steps in which the learning rate rises; -1: a tenth of the run, at most 500"},
     {"clip", 0, NUMBER, "0", "0..", "gradient clipping: its largest norm; 0: off"},

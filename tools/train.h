@@ -714,6 +714,8 @@ static void train_say_idle(const training *r) {
   if (r->of == LM)
     say_idle(a, "encoder|src-tokenizer", "a language model has a decoder and one --tokenizer");
   if (r->of != CLASSIFY) say_idle(a, "many-classes", "the task is not classify");
+  if (strcmp(opt_text(a, "schedule"), "plateau") != 0)
+    say_idle(a, "patience|factor", "the schedule is not plateau");
   if (!r->checkpoint) {
     say_idle(a, "ignore-save-errors", "there is no --checkpoint");
     if (!valid && opt_int(a, "average") <= 1)
@@ -754,6 +756,8 @@ static void train_configure(training *r) {
   k->average = opt_int(a, "average");
   k->ema = (float)opt_number(a, "ema");
   k->stop_after = opt_int(a, "stop-after");
+  k->patience = opt_int(a, "patience");
+  k->factor = (float)opt_number(a, "factor");
   k->halve = 1;
   k->seed = opt_big(a, "seed");
   if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
