@@ -106,7 +106,7 @@
      loss with label smoothing, and its gradient: kernel loss
      learning rate: syn__schedule, times lr in syn__rate; optimizers: syn__optimizers
      a step that is refused: syn__train_update, whose comment says what has changed by then
-     batches: syn__data_epoch (order), syn__data_cut (which rows together)
+     batches: syn__data_epoch (order), syn__data_split (which rows together)
      end of an output: syn__choose_extensions, syn__beam_top (an end a row), syn__exclude; the
      text: syn_decoder_output_text; small models: syn__small_chosen, syn__small_choose
      score of an output: syn__length_penalty, in syn__decode_finish
@@ -778,13 +778,25 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* The largest batch of a run; a larger one is SYN_E_SHAPE. The buffers grow with all four. */
+/* Which part of a text is removed where it has too many tokens, until they fit. Begin and end tokens
+   stay. SYN_CUT_BY_TASK: sources of classify lose their tail, prompts of lm their head, so that the
+   newest tokens stay; all others are an error (SYN_CUT_NONE), because their outputs, tags or
+   targets belong to every token. SYN_CUT_MIDDLE leaves a quarter of the tokens at the head and the
+   others at the tail (Sun et al. 2019). Of several texts in one source (classify) each is cut by
+   itself: a text keeps all its tokens while they are fewer than its share, so that none disappears
+   beside a longer one. SYN_CUT_TEXTS: see syn_tokenizer_cut alone. */
+enum {
+  SYN_CUT_BY_TASK, SYN_CUT_NONE, SYN_CUT_HEAD, SYN_CUT_TAIL, SYN_CUT_MIDDLE, SYN_CUT_TEXTS = 8
+};
+
+/* The largest batch of a run; a larger one is SYN_E_SHAPE. The buffers grow with the first four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
   int tgt_rows;   /* decoder tokens together; 0: as src_rows */
   int length;     /* tokens of the longest sentence; 0: the model's max_len */
   int keep;       /* 1: every value keeps memory of its own, gradients too: syn_run_value */
+  int cut;        /* SYN_CUT_...: of texts of syn_run_text that are too long */
 } syn_limits;
 
 /* A value of one sentence after a pass, row-major; lives until the next pass. */
@@ -917,9 +929,9 @@ typedef struct syn_choice {
   double hold_back;
   double epochs;             /* at most so many */
   int64_t steps, every;      /* updates in all, between validations */
-  /* results of syn_learn: rows of both sorts, lm: windows; too long. valid_rows 0: nothing is
-     validated */
-  size_t rows, valid_rows, left_out;
+  /* results of syn_learn: rows of both sorts, lm: windows; too long; of classify, cut to what fits
+     (SYN_CUT_TAIL). valid_rows 0: nothing is validated */
+  size_t rows, valid_rows, left_out, cut;
   /* results: tokens of the source, of the target, and those of them that are SYN_UNKNOWN; bytes of
      all texts that are not UTF-8; rows of validation that have the tokens of one that is trained
      on */
@@ -967,6 +979,9 @@ typedef struct syn_decode_config {
      syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
      is of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
   int unknown;
+  /* SYN_CUT_...: of sources and prompts given as texts. A prompt that does not fit in max_len is cut
+     to half of it, which leaves the other half for the output */
+  int cut;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -1281,8 +1296,10 @@ SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, flo
 SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
 /* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
    are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
-   token, not read for classify and tag. */
+   token, not read for classify and tag. SYN_E_SHAPE: a text is too long, and limits.cut leaves it
+   whole. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
+SYN_API int syn_run_cut(const syn_run *r); /* tokens of its texts that were removed */
 
 /* -- answers to one text -- */
 
@@ -1333,9 +1350,12 @@ SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token
                                    void *user);
 /* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
    empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
-   SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
+   SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens, and config.cut
+   leaves it whole. */
 SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
+/* Tokens that were removed from source and prompt of a sentence given as texts. */
+SYN_API int syn_decoder_cut(const syn_decoder *d, int sentence);
 /* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
    outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
    draws from seeds[i], without them from the configuration's seed and i. */
@@ -1369,6 +1389,11 @@ syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000"
    for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
    make a text longer, than 3 bytes + 1. Allocates nothing; its time grows with the bytes alone. */
 SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
+/* The same, but of a text with more than `capacity` tokens `ids` gets as many as fit, without the
+   part that `cut` names: SYN_CUT_HEAD, _TAIL, _MIDDLE; with SYN_CUT_TEXTS added, each TAB separates
+   texts, becomes SYN_END, and every text keeps a part. Returns how many tokens there were. */
+SYN_API int syn_tokenizer_cut(const syn_tokenizer *t, syn_text text, int cut, int *ids,
+                              int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
    `capacity` bytes together with a final 0, which is there whenever capacity > 0; only tokens
@@ -1537,10 +1562,17 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
    them on both sides. Of a word of several tokens the first has the tag, nothing is asked of the
    others (see syn_tag). As many tags as tokens are taken as those of the tokens.
    An error names the row, 0 being the first, and what is wrong: a text longer than the model's
-   max_len, an unknown class with the nearest name. Then no row is added. Tokens that the tokenizer
+   max_len (but see syn_data_set_cut), an unknown class with the nearest name. Then no row is added.
+   Tokens that the tokenizer
    does not know are added as SYN_UNKNOWN: see syn_data_unknown. */
 SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source,
                                      syn_text target);
+/* Which part of a text that is longer than the model's max_len syn_data_add_text removes from now
+   on: SYN_CUT_...; without this call SYN_CUT_BY_TASK. A source of tag can lose its tail alone; the
+   tags of what was removed go with it. */
+SYN_API syn_status syn_data_set_cut(syn_data *d, int cut);
+/* How many rows were cut; *tokens (may be null): how many tokens they lost. */
+SYN_API size_t syn_data_cut(const syn_data *d, size_t *tokens);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
    token counts once. Without overlap, training begins all rows of an epoch a random number of
@@ -15512,6 +15544,7 @@ struct syn_run {
   int packed;            /* that of the model when the run was made: its weights have moved since */
   float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
+  int cut, removed;      /* SYN_CUT_... of these texts; tokens that the last ones lost by it */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items, **lists; /* of the plan, see syn__place; null once the buffers have places */
   float *start;          /* of a decoder: syn__decode_state.start */
@@ -15616,6 +15649,12 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
+static syn_status syn__cut_refused(syn_context *c, int cut) {
+  if (cut >= SYN_CUT_BY_TASK && cut <= SYN_CUT_MIDDLE) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "cut is %d, wanted SYN_CUT_BY_TASK (0) to SYN_CUT_MIDDLE (%d)",
+                   cut, SYN_CUT_MIDDLE);
+}
+
 static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
@@ -15623,7 +15662,7 @@ static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* no
    model's context: several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits, const syn__capacity *cache) {
-  static const syn_limits none = {0, 0, 0, 0, 0};
+  static const syn_limits none = {0, 0, 0, 0, 0, 0};
   syn__layout none_yet = {NULL, 0}, k = {NULL, 0};
   memset(r, 0, sizeof *r);
   if (!limits) limits = &none;
@@ -15631,7 +15670,9 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
     return !syn__fail(c, SYN_E_VALUE,
                       "limits: %d sentences, %d and %d rows, length %d; wanted 0 or more",
                       limits->sentences, limits->src_rows, limits->tgt_rows, limits->length);
+  if (syn__cut_refused(c, limits->cut)) return 0;
   r->m = m;
+  r->cut = limits->cut;
   r->mode = mode;
   r->cap = syn__capacity_of(m, limits, cache);
   r->tape.c = c;
@@ -15936,63 +15977,86 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
 static int syn__several_texts(const syn_model *m, int side) {
   return side == SYN_SRC && m->task->classes && m->task->labels != SYN_SRC;
 }
-/* As syn_tokenizer_encode; several: each TAB separates texts and becomes the end token. */
-static int syn__encode(const syn_tokenizer *t, int several, syn_text text, int *ids, int room) {
-  const char *at_tab;
-  int n = 0;
-  do {
-    syn_text first = text;
-    at_tab = NULL;
-    if (several && text.at && text.size) at_tab = (const char *)memchr(text.at, '\t', text.size);
-    if (at_tab) {
-      first.size = (size_t)(at_tab - text.at);
-      text = syn__text_of(at_tab + 1, text.size - first.size - 1);
-    }
-    n += syn_tokenizer_encode(t, first, n < room ? ids + n : NULL, n < room ? room - n : 0);
-    if (at_tab && n < room) ids[n] = SYN_END;
-    n += at_tab != NULL;
-  } while (at_tab);
-  return n;
+/* What is removed of a text of that side which is too long. */
+static int syn__cut_of(const syn_model *m, int side, int cut) {
+  if (cut != SYN_CUT_BY_TASK) return cut;
+  return syn__several_texts(m, side) ? SYN_CUT_TAIL : SYN_CUT_NONE;
 }
 
-/* Encodes the text of one side as a sentence of at most `room` tokens. A target begins with the
-   begin token; a source ends with the end token, except for tag, which has a label for every token.
-   Returns how many tokens the sentence has; -1: failed. */
-static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text text, int *ids,
-                         int room) {
+/* A text of one side becomes a sentence of at most `room` tokens; of a longer one `keep` are left.
+   A target begins with the begin token; a source ends with the end token, except for tag, which has
+   a label for every token. */
+typedef struct syn__sentence {
+  int *ids;            /* [room] */
+  int room, keep, cut; /* cut: not SYN_CUT_BY_TASK */
+  int length, removed; /* results: its tokens; how many the text lost */
+} syn__sentence;
+
+static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
+                                   syn__sentence *s) {
   const syn_tokenizer *t = m->tokenizer[side];
-  int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC;
-  int most = room - begin - end, several = syn__several_texts(m, side);
-  int n = t ? syn__encode(t, several, text, ids + begin, most) : 0;
-  if (!t) syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
-  if (n > most)
-    syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d", syn__stream_names[side],
-              n, most);
-  if (!t || n > most) return -1;
-  if (begin) ids[0] = SYN_BEGIN;
-  if (end) ids[n] = SYN_END;
-  return begin + n + end;
+  const int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC, own = begin + end;
+  const int several = syn__several_texts(m, side) ? SYN_CUT_TEXTS : 0;
+  int most = s->room - own, n = syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
+  s->removed = 0;
+  if (!t) return syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
+  if (n > most && (s->cut == SYN_CUT_NONE || s->keep < own))
+    return syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d; `cut` shortens it",
+                     syn__stream_names[side], n, most);
+  if (n > most) {
+    most = s->keep - own;
+    if (s->keep < s->room)
+      syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
+    s->removed = n - most;
+    n = most;
+  }
+  if (begin) s->ids[0] = SYN_BEGIN;
+  if (end) s->ids[n] = SYN_END;
+  s->length = n + own;
+  return SYN_OK;
+}
+
+/* The most tokens that a sentence of that side can have in this run. */
+static int syn__run_room(const syn_run *r, int side) {
+  const syn__graph *g = &r->m->g;
+  size_t room = r->cap.longest < r->cap.rows[side] ? r->cap.longest : r->cap.rows[side], i;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    if (n->table && g->values[n->out].stream == side && (size_t)n->table < room)
+      room = (size_t)n->table;
+  }
+  return (int)room;
+}
+
+/* One side of the text of a run. */
+static syn_status syn__run_side(syn_run *r, int side, syn_text text, int *width) {
+  syn__sentence s = {r->text + (side ? r->cap.longest : 0), 0, 0, 0, 0, 0};
+  s.room = s.keep = syn__run_room(r, side);
+  s.cut = syn__cut_of(r->m, side, r->cut);
+  if (syn__sentence_of(r->tape.c, r->m, side, text, &s)) return r->tape.c->status;
+  *width = s.length;
+  r->removed += s.removed;
+  return SYN_OK;
 }
 
 /* A batch of one sentence, without labels; the nodes before `end` run. */
 static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, int end) {
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
-  int *tgt, longest;
   if (!syn__weights_stay(r)) return syn__refusal(r->tape.c);
-  longest = (int)r->cap.longest;
   b.src = r->text;
-  b.tgt = tgt = r->text + longest;
+  b.tgt = r->text + r->cap.longest;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
-  if (r->m->task->encoder)
-    b.src_width = syn__text_ids(r->tape.c, r->m, SYN_SRC, source, r->text, longest);
-  if (r->m->task->decoder)
-    b.tgt_width = syn__text_ids(r->tape.c, r->m, SYN_TGT, target, tgt, longest);
-  if (b.src_width < 0 || b.tgt_width < 0) return r->tape.c->status;
+  r->removed = 0;
+  if ((r->m->task->encoder && syn__run_side(r, SYN_SRC, source, &b.src_width)) ||
+      (r->m->task->decoder && syn__run_side(r, SYN_TGT, target, &b.tgt_width)))
+    return r->tape.c->status;
   return syn__run_nodes(r, &b, end);
 }
 syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
   return r ? syn__run_text(r, source, target, r->nodes) : SYN_E_VALUE;
 }
+
+int syn_run_cut(const syn_run *r) { return r ? r->removed : 0; }
 
 /* The i-th layer with attention weights, in the order of the nodes (encoder first). */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
@@ -16416,7 +16480,8 @@ struct syn_decoder {
   syn__logit_bounds bounds;
   float *p;                        /* [V] probabilities, for sampling */
   uint64_t *heap;                  /* [V] keys of tokens, for sampling */
-  int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
+  int *ids[2];                     /* [sentences, source_len], [sentences, L] tokens of texts */
+  int *removed;                    /* [sentences] tokens that they lost by config.cut */
   void *block;
 };
 
@@ -16468,7 +16533,7 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
                      "(1 to 65536), prefill %d (1 to 65536)",
                      k->beam, k->best, k->sentences, k->prefill);
-  if (syn__decode_type(d)) return SYN_E_VALUE;
+  if (syn__decode_type(d) || syn__cut_refused(d->c, k->cut)) return SYN_E_VALUE;
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
@@ -16701,8 +16766,9 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   d->high = syn__layout_floats(k, 2, rows);
   d->p = syn__layout_floats(k, 1, v);
   d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
-  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
-  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
+  d->ids[SYN_SRC] = syn__layout_ints(k, sentences, (size_t)d->config.source_len);
+  d->ids[SYN_TGT] = syn__layout_ints(k, sentences, limit);
+  d->removed = syn__layout_ints(k, 1, sentences);
   syn__layout_packed(d, k);
   syn__layout_bounds(d, k);
 }
@@ -17335,16 +17401,22 @@ static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_
 }
 
 /* A callback must not begin another run: its hypotheses would take the place of these. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
-                           void *user) {
+static syn_status syn__decode_batch(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                    void *user) {
   syn_status s;
-  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
-    return syn__refusal(d ? d->c : NULL);
   d->sentences = 0; /* of what failed nothing can be read */
   d->running = 1;
   s = syn__decode_run(d, b, call, user);
   d->running = 0;
-  return syn__leave(d->c, s);
+  return s;
+}
+
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
+    return syn__refusal(d ? d->c : NULL);
+  memset(d->removed, 0, (size_t)d->config.sentences * sizeof *d->removed);
+  return syn__leave(d->c, syn__decode_batch(d, b, call, user));
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -17402,31 +17474,60 @@ static int syn__stream_token(void *user, int sentence, int token) {
   return (!s->left && syn__stream_flush(s)) || stop;
 }
 
+/* One side of a text as sentence i of a batch, in d->ids, with padding behind it. A prompt with its
+   begin token may have L tokens, so that one more can follow. */
+static syn_status syn__decode_side(syn_decoder *d, int i, int side, syn_text text, int *length) {
+  const int lm = !d->m->task->encoder;
+  syn__sentence s;
+  memset(&s, 0, sizeof s);
+  s.room = s.keep = side ? d->limit : d->config.source_len;
+  if (side) s.keep = 1 + d->limit / 2;
+  else s.room = s.keep = syn__min(s.room, syn__run_room(d->run, SYN_SRC));
+  s.ids = d->ids[side] + (size_t)i * (size_t)(side ? d->limit : d->config.source_len);
+  s.cut = lm && d->config.cut == SYN_CUT_BY_TASK ? SYN_CUT_HEAD
+                                                 : syn__cut_of(d->m, side, d->config.cut);
+  if (syn__sentence_of(d->c, d->m, side, text, &s)) return d->c->status;
+  *length = s.length;
+  d->removed[i] += s.removed;
+  return SYN_OK;
+}
+
+/* The tokens of both sides. */
+static syn_status syn__decode_text(syn_decoder *d, int i, syn_text source, syn_text prompt,
+                                   int length[2]) {
+  d->removed[i] = length[SYN_SRC] = 0;
+  if (!d->m->task->encoder && source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
+                     d->m->task->name, (unsigned long)source.size);
+  if (d->m->task->encoder && syn__decode_side(d, i, SYN_SRC, source, &length[SYN_SRC]))
+    return d->c->status;
+  return syn__decode_side(d, i, SYN_TGT, prompt, &length[SYN_TGT]);
+}
+
 /* The batch of one sentence lies in d->ids. */
 syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user) {
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
   syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  int length[2];
   syn_status status;
-  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run))
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
     return syn__refusal(d ? d->c : NULL);
   d->sentences = 0;
-  if (!d->m->task->encoder && source.size)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
-                     d->m->task->name, (unsigned long)source.size);
-  b.src = d->ids[SYN_SRC];
-  b.tgt = d->ids[SYN_TGT];
-  if (d->m->task->encoder)
-    b.src_width = syn__text_ids(d->c, d->m, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len);
-  b.tgt_width = syn__text_ids(d->c, d->m, SYN_TGT, prompt, d->ids[SYN_TGT], d->limit);
-  if (b.src_width < 0 || b.tgt_width < 0) return d->c->status;
+  if (syn__decode_text(d, 0, source, prompt, length)) return syn__leave(d->c, d->c->status);
+  b.src = d->ids[SYN_SRC], b.src_width = length[SYN_SRC];
+  b.tgt = d->ids[SYN_TGT], b.tgt_width = length[SYN_TGT];
   stream.t = d->m->tokenizer[SYN_TGT];
   stream.first = b.tgt_width == 1;
-  status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  status = syn__decode_batch(d, &b, call ? syn__stream_token : NULL, &stream);
   d->running = 1; /* also where the rest of a character is passed on */
   if (call) syn__stream_flush(&stream);
   d->running = 0;
-  return status;
+  return syn__leave(d->c, status);
+}
+
+int syn_decoder_cut(const syn_decoder *d, int sentence) {
+  return d && sentence >= 0 && sentence < d->sentences ? d->removed[sentence] : 0;
 }
 
 size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
@@ -17556,11 +17657,14 @@ static syn__reader syn__reader_of(syn_text text) {
 typedef struct syn__ids {
   int *at;
   int capacity, count;
+  int gap, removed; /* of those from `gap` on so many are left out */
 } syn__ids;
 
 /* The count stops at INT_MAX, above any capacity. */
 static void syn__ids_add(syn__ids *out, int id) {
-  if (out->count < out->capacity) out->at[out->count] = id; /* else it is only counted */
+  const int behind = out->count >= out->gap;
+  const int at = behind ? out->count - out->removed : out->count;
+  if ((!behind || at >= out->gap) && at < out->capacity) out->at[at] = id; /* else: only counted */
   if (out->count < INT_MAX) out->count++;
 }
 
@@ -18290,9 +18394,63 @@ int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
-  syn__ids out = {ids, ids ? capacity : 0, 0};
+  syn__ids out = {ids, ids ? capacity : 0, 0, 0, 0};
   if (!t) return 0;
   t->kind->encode(t, syn__reader_given(t, text), &out);
+  return out.count;
+}
+
+/* The next of the texts in *rest, which moves behind it; *more: how many follow, 0 or not. */
+static syn_text syn__next_text(syn_text *rest, int several, int *more) {
+  const char *tab = NULL;
+  syn_text text = *rest;
+  if (several && text.at && text.size) tab = (const char *)memchr(text.at, '\t', text.size);
+  *more = tab != NULL;
+  if (!tab) return text;
+  text.size = (size_t)(tab - text.at);
+  *rest = syn__text_of(tab + 1, rest->size - text.size - 1);
+  return text;
+}
+
+/* The n tokens of `parts` texts with an end between, of which `left` shall stay. A text of k tokens
+   keeps its share of what is left, or what the texts behind it need not:
+     min(k, max(left / texts from here on, left - tokens of those behind))
+   So exactly `left` stay. */
+static void syn__encode_parts(const syn_tokenizer *t, syn_text rest, int cut, int parts, int n,
+                              syn__ids out) {
+  const int which = cut & ~SYN_CUT_TEXTS;
+  int left = out.capacity - (parts - 1), more = 1;
+  for (n -= parts - 1; more; parts--) {
+    const syn_text text = syn__next_text(&rest, cut & SYN_CUT_TEXTS, &more);
+    const int k = syn_tokenizer_encode(t, text, NULL, 0);
+    n = syn__max(0, n - k);
+    out.capacity = syn__min(k, syn__max(left / parts, left - n));
+    out.count = 0;
+    out.removed = k - out.capacity;
+    out.gap = which == SYN_CUT_HEAD ? 0 : out.capacity / (which == SYN_CUT_MIDDLE ? 4 : 1);
+    t->kind->encode(t, syn__reader_given(t, text), &out);
+    out.at += out.capacity;
+    left -= out.capacity;
+    if (more) *out.at++ = SYN_END;
+  }
+}
+
+/* Where there are more texts than tokens for them, the first tokens stay. */
+int syn_tokenizer_cut(const syn_tokenizer *t, syn_text text, int cut, int *ids, int capacity) {
+  syn__ids out = {ids, ids ? capacity : 0, 0, 0, 0};
+  syn_text rest = text;
+  const int which = cut & ~SYN_CUT_TEXTS;
+  int more = 1, parts = 0;
+  if (!t) return 0;
+  while (more) {
+    const syn_text part = syn__next_text(&rest, cut & SYN_CUT_TEXTS, &more);
+    t->kind->encode(t, syn__reader_given(t, part), &out);
+    if (more) syn__ids_add(&out, SYN_END);
+    parts = syn__min(parts + 1, INT_MAX / 2);
+  }
+  if (out.count > out.capacity && out.capacity >= 2 * parts - 1 &&
+      (parts > 1 || which == SYN_CUT_HEAD || which == SYN_CUT_MIDDLE))
+    syn__encode_parts(t, text, cut, parts, out.count, out);
   return out.count;
 }
 
@@ -18533,10 +18691,20 @@ static int syn__run_words(syn_run *r, int side, syn_text text, int **word, int *
   return syn__token_words(r->m->tokenizer[side], text, ids + begin, *n, *word);
 }
 
+/* A pass over texts whose words are counted from the first on: -1: failed, or a text lost its head
+   or middle. */
+static int syn__run_counted(syn_run *r, syn_text source, syn_text target) {
+  if (syn_run_text(r, source, target)) return -1;
+  if (!r->removed || r->cut == SYN_CUT_TAIL) return 0;
+  syn__fail(r->tape.c, SYN_E_VALUE, "%d tokens were cut from the head or middle of a text, so its "
+            "words cannot be counted: SYN_CUT_TAIL is wanted", r->removed);
+  return -1;
+}
+
 int syn_tag(syn_run *r, syn_text text, int *tags, int capacity) {
   int *word, token[2] = {0, 0}, n, words, k;
   if (!syn__answers(r, "syn_tag", r && r->m->task->labels == SYN_SRC, "tag")) return -1;
-  if (syn_run_text(r, text, syn__text_of("", 0))) return -1;
+  if (syn__run_counted(r, text, syn__text_of("", 0))) return -1;
   words = syn__run_words(r, SYN_SRC, text, &word, &n);
   if (!tags) capacity = 0;
   for (k = 0; k < words && k < capacity; k++) tags[k] = 0;
@@ -18642,7 +18810,7 @@ int syn_align(syn_run *r, syn_text source, syn_text target, int *word, int capac
               "the source to look at, as mh_dot_src_att and mlp_src_att have");
     return -1;
   }
-  if (syn_run_text(r, source, target)) return -1;
+  if (syn__run_counted(r, source, target)) return -1;
   syn__run_words(r, SYN_SRC, source, &of[0], &n[0]);
   words = syn__run_words(r, SYN_TGT, target, &of[1], &n[1]);
   if (!word) capacity = 0;
@@ -20774,7 +20942,7 @@ static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
 /* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
    its end or its begin. */
 static syn_limits syn__train_limits(int batch_tokens, int length) {
-  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
+  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0, 0};
   return limits;
 }
 
@@ -21533,7 +21701,7 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
    ============================================================================================== */
 
 /* All rows keep their tokens in one array, `tokens`. An epoch is laid out before its first batch:
-   syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_cut makes ranges
+   syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_split makes ranges
    of this order (`batches`), which are then shuffled. A batch is written as padded arrays when it
    is wanted (syn__data_batch), so an epoch costs no second copy of the tokens. Laying out
    allocates; later epochs of the same rows find their memory. */
@@ -21566,6 +21734,8 @@ struct syn_data {
   uint64_t epoch_seed;
   int64_t epoch_number;
   syn_corruption corruption; /* count 0: none */
+  int cut, most;             /* SYN_CUT_...; tokens of a row with its end, 0: the model's max_len */
+  size_t cut_rows, cut_tokens;
   int busy;                  /* trainings and evaluations under way: the rows stay */
   int reading;               /* evaluations among them: so does the layout */
 };
@@ -21655,32 +21825,62 @@ static unsigned long syn__data_number(const syn_data *d) {
   return (unsigned long)(d->other_rows + d->count);
 }
 
-/* Writes the tokens of a text where those of the next row will stand, behind `before` others of
-   that row; *n: how many, at most three for each byte and one (syn_tokenizer_encode; a TAB ends a
-   text and is a token). The row is added later. */
-static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, syn_text text,
-                                   int before, int *n) {
-  const syn_tokenizer *t = m->tokenizer[side];
-  int most = m->config.max_len, end = m->task->labels != SYN_SRC;
-  size_t at = d->n_tokens + (size_t)before, capacity = 3 * text.size + 1;
-  if (text.size && !syn__given(d->c, text.at, side ? "target text" : "source text"))
+syn_status syn_data_set_cut(syn_data *d, int cut) {
+  if (!d || syn__data_busy(d) || syn__cut_refused(d->c, cut))
+    return syn__refusal(d ? d->c : NULL);
+  d->cut = cut;
+  return SYN_OK;
+}
+
+size_t syn_data_cut(const syn_data *d, size_t *tokens) {
+  if (tokens) *tokens = d ? d->cut_tokens : 0;
+  return d ? d->cut_rows : 0;
+}
+
+/* A text on its way into a row. */
+typedef struct syn__data_text {
+  syn_text text;
+  int side, cut, room; /* room: its tokens at most */
+  int before, n;       /* tokens of the row before it; its own, before the cut */
+} syn__data_text;
+
+static syn__data_text syn__data_text_of(const syn_data *d, const syn_model *m, int side,
+                                        syn_text text) {
+  syn__data_text x = {text, side, syn__cut_of(m, SYN_SRC, d->cut), m->config.max_len, 0, 0};
+  if (d->most) x.room = syn__min(x.room, d->most);
+  x.room -= m->task->labels != SYN_SRC; /* its end */
+  if (side == SYN_SRC || !m->task->classes) return x;
+  x.room = INT_MAX; /* of classes, which are counted later */
+  x.cut = SYN_CUT_NONE;
+  return x;
+}
+
+/* Writes the tokens of a text where those of the next row will stand, at most three for each byte
+   and one (syn_tokenizer_encode; a TAB ends a text and is a token). The row is added later. */
+static syn_status syn__data_encode(syn_data *d, const syn_model *m, syn__data_text *x) {
+  const char *name = syn__stream_names[x->side];
+  const syn_tokenizer *t = m->tokenizer[x->side];
+  const int end = m->task->labels != SYN_SRC;
+  const int several = syn__several_texts(m, x->side) ? SYN_CUT_TEXTS : 0;
+  size_t at = d->n_tokens + (size_t)x->before, capacity = (size_t)x->room;
+  if (x->text.size && !syn__given(d->c, x->text.at, x->side ? "target text" : "source text"))
     return SYN_E_VALUE;
   if (!t)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: the model has no tokenizer for the %s",
-                     syn__data_number(d), syn__stream_names[side]);
-  if (text.size > SYN__DATA_LENGTH)
+                     syn__data_number(d), name);
+  if (x->text.size > SYN__DATA_LENGTH && x->cut == SYN_CUT_NONE)
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many bytes: %lu, wanted at most %d",
-                     syn__data_number(d), syn__stream_names[side], (unsigned long)text.size,
-                     SYN__DATA_LENGTH);
+                     syn__data_number(d), name, (unsigned long)x->text.size, SYN__DATA_LENGTH);
+  if (x->text.size < capacity / 3) capacity = 3 * x->text.size + 1;
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return syn__data_memory(d);
-  *n = syn__encode(t, syn__several_texts(m, side), text, d->tokens + at, (int)capacity);
-  if (*n + end > most && !(m->task->classes && side == SYN_TGT))
+  x->n = syn_tokenizer_cut(t, x->text, x->cut | several, d->tokens + at, (int)capacity);
+  if (x->n > x->room && x->cut == SYN_CUT_NONE)
     return syn__fail(d->c, SYN_E_SHAPE,
-                     "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
-                     syn__data_number(d), syn__stream_names[side], end ? " with its end" : "",
-                     *n + end, most);
+                     "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d, or "
+                     "syn_data_set_cut", syn__data_number(d), name, end ? " with its end" : "",
+                     x->n + end, x->room + end);
   return SYN_OK;
 }
 
@@ -21714,62 +21914,76 @@ static syn_status syn__label_count(syn_context *c, const syn_model *m, size_t ro
                    tag ? "tag wants as many, one at least" : "classify wants one");
 }
 
-/* The n tokens of a label text, behind `before` others of the row, become classes. */
-static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_text text,
-                                    int before, int n) {
-  int *label = d->tokens + d->n_tokens + before, k;
-  for (k = 0; k < n; k++) {
-    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(d, m, text, k);
+/* The tokens of a label text become classes. */
+static syn_status syn__data_classes(const syn_data *d, const syn_model *m,
+                                    const syn__data_text *x) {
+  int *label = d->tokens + d->n_tokens + x->before, k;
+  for (k = 0; k < x->n; k++) {
+    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(d, m, x->text, k);
     label[k] -= syn__class_token(m);
   }
   return SYN_OK;
 }
 
-/* tag: n tags stand behind room for a label of each source token, and become these labels. The
-   first token of a word has its tag, its other tokens 0; as many tags as tokens are theirs. */
-static syn_status syn__data_tags(const syn_data *d, const syn_model *m, syn_text source, int n_src,
-                                 int n) {
+/* tag: the tags stand behind room for a label of each source token, and become these labels. The
+   first token of a word has its tag, its other tokens 0; as many tags as tokens are theirs. A
+   source that was cut has its first tokens, but all of its tags. */
+static syn_status syn__data_tags(const syn_data *d, const syn_model *m, const syn__data_text *src,
+                                 int n_src, int n) {
   int *label = d->tokens + d->n_tokens + n_src, *tag = label + n_src, last = -1, own = 0, i;
-  int words = syn__token_words(m->tokenizer[SYN_SRC], source, label - n_src, n_src, label);
+  int words = syn__token_words(m->tokenizer[SYN_SRC], src->text, label - n_src, n_src, label);
+  int by_words;
   for (i = 0; i < n_src; i++) {
     if (label[i] > last) last = label[i], own++;
     else label[i] = -1;
   }
-  if (n < 1 || ((n != words || n != own) && n != n_src))
+  by_words = n == words && (n == own || n_src < src->n);
+  if (n < 1 || (!by_words && n != src->n))
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu has %d words of %d source tokens with %d "
                      "labels, tag wants as many as words, or as tokens, one at least",
-                     syn__data_number(d), own, n_src, n);
-  for (i = 0; i < n_src && (n != words || n != own); i++) label[i] = i;
+                     syn__data_number(d), n_src < src->n ? words : own, src->n, n);
+  for (i = 0; i < n_src && !by_words; i++) label[i] = i;
   for (i = 0; i < n_src; i++) label[i] = label[i] < 0 ? 0 : tag[label[i]];
   return SYN_OK;
 }
 
-/* classify, tag: checks the *n labels of the new row; *n: how many it has then. */
-static syn_status syn__data_labels(const syn_data *d, const syn_model *m, syn_text source,
-                                   syn_text target, int n_src, int *n) {
-  const int tag = m->task->labels == SYN_SRC, given = *n;
-  if (syn__data_classes(d, m, target, n_src + tag * n_src, given)) return d->c->status;
-  if (!tag) return syn__label_count(d->c, m, d->other_rows + d->count, n_src, given);
-  *n = n_src;
-  return syn__data_tags(d, m, source, n_src, given);
+/* classify, tag: checks the labels of the new row, whose source has n_src tokens. */
+static syn_status syn__data_labels(const syn_data *d, const syn_model *m,
+                                   const syn__data_text *src, int n_src,
+                                   const syn__data_text *tgt) {
+  if (syn__data_classes(d, m, tgt)) return d->c->status;
+  if (m->task->labels == SYN_SRC) return syn__data_tags(d, m, src, n_src, tgt->n);
+  return syn__label_count(d->c, m, d->other_rows + d->count, n_src, tgt->n);
 }
 
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
-  int n_src = 0, n_tgt = 0, tag;
+  syn__data_text src, tgt;
+  int n_src, n_tgt, tag;
   if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d))
     return syn__refusal(d ? d->c : NULL);
+  src = syn__data_text_of(d, m, SYN_SRC, source);
+  tgt = syn__data_text_of(d, m, SYN_TGT, target);
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      syn__data_number(d), m->config.task);
-  if (m->task->encoder && syn__data_encode(d, m, SYN_SRC, source, 0, &n_src)) return d->c->status;
+  if (m->task->encoder && syn__data_encode(d, m, &src)) return d->c->status;
   tag = m->task->labels == SYN_SRC;
+  n_src = syn__min(src.n, src.room);
+  tgt.before = n_src + tag * n_src;
+  if (tag && n_src < src.n && src.cut != SYN_CUT_TAIL)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: tags go with the words from the first on: "
+                     "a source that is too long can lose its tail alone (SYN_CUT_TAIL)",
+                     syn__data_number(d));
   if (target.size || !d->corruption.count) {
-    if (syn__data_encode(d, m, SYN_TGT, target, n_src + tag * n_src, &n_tgt)) return d->c->status;
-    if (m->task->classes && syn__data_labels(d, m, source, target, n_src, &n_tgt))
-      return d->c->status;
+    if (syn__data_encode(d, m, &tgt)) return d->c->status;
+    if (m->task->classes && syn__data_labels(d, m, &src, n_src, &tgt)) return d->c->status;
   }
-  return syn__data_commit(d, n_src, n_tgt);
+  n_tgt = tag ? n_src : syn__min(tgt.n, tgt.room);
+  if (syn__data_commit(d, n_src, n_tgt)) return d->c->status;
+  d->cut_rows += n_src < src.n || (!tag && n_tgt < tgt.n);
+  d->cut_tokens += (size_t)(src.n - n_src) + (size_t)(tag ? 0 : tgt.n - n_tgt);
+  return SYN_OK;
 }
 
 /* Labels of the overlap with the window before become 0 (ignored), so that each token counts once;
@@ -21917,7 +22131,7 @@ static size_t syn__data_at(const syn_data *d, size_t place) {
 
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
    batch so far; `most`: with the row at i. The pass i == count closes the last batch. */
-static syn_status syn__data_cut(syn_data *d, int tokens) {
+static syn_status syn__data_split(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
@@ -21974,7 +22188,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, int64_
   /* Heapsort, in place: n log n for every input. qsort of libc promises neither. */
   heap = syn__heap_of(d->order, d->count);
   while (syn__heap_pop(&heap, &largest)) d->order[heap.keys.count] = largest;
-  if (syn__data_cut(d, tokens)) return d->c->status;
+  if (syn__data_split(d, tokens)) return d->c->status;
   for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
     size_t k = (size_t)syn_random_below(&r, (int)i);
     syn__data_range swap = d->batches[k];
@@ -22037,7 +22251,7 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
 }
 
 /* A batch of the epoch as padded arrays in `ints`: source, decoder input, labels;
-   syn__data_cut keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
+   syn__data_split keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
    is the only input of a run. */
 static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task,
                                  const syn__data_range *range, int *ints) {
@@ -23106,8 +23320,11 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (!k->heads) /* of width 32; two at least; a divisor of d */
     for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
       k->heads--;
-  /* Later texts may be longer. */
-  if (!k->max_len) k->max_len = l->task == SYN__TASK_LM ? 128 : syn__min(length + length / 2, 256);
+  /* Later texts may be longer: twice the longest. The tables of R that classify and tag have grow
+     with its square; the other networks have none. */
+  if (!k->max_len)
+    k->max_len = l->task == SYN__TASK_LM ? 128
+                                         : syn__min(2 * length, syn__tasks[l->task].classes ? 256 : 512);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__max(0, syn__min(k->max_len, 1 << 20)));
@@ -23348,17 +23565,17 @@ static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text tex
   return l->c->status;
 }
 
-/* One row, unless it is too long for the network or a batch. */
+/* One row, unless it is too long for the network or a batch. A text of classify is cut. */
 static syn_status syn__learn_row(syn__learn *l, size_t i) {
   const syn__task_kind *task = l->m->task;
   syn_data *d = syn__learn_held(l, i) ? l->valid : l->data;
   int end = task->labels != SYN_SRC, side, n = 0;
-  int most = syn__min(l->m->config.max_len, l->train.batch_tokens - !end) - end;
+  int most = syn__min(l->m->config.max_len, l->train.batch_tokens - !end);
   if (!task->encoder) return syn__learn_text(l, d, l->text[SYN_TGT][i]);
-  for (side = 0; side <= task->decoder; side++)
-    n = syn__max(n, syn__encode(l->tokenizer[side], syn__several_texts(l->m, side),
-                                l->text[side][i], NULL, 0));
-  if (n > most) return l->choice.left_out++, SYN_OK;
+  d->most = most;
+  for (side = 0; side <= task->decoder && task->labels != SYN_EACH; side++)
+    n = syn__max(n, syn_tokenizer_encode(l->tokenizer[side], l->text[side][i], NULL, 0));
+  if (n > most - end || most <= end) return l->choice.left_out++, SYN_OK;
   d->other_rows = i - d->count; /* an error names the row by its number among all */
   return syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i]);
 }
@@ -23401,6 +23618,7 @@ static syn_status syn__learn_count(syn__learn *l) {
   size_t i, more, last = rows;
   int side, *sorted = syn__sorted(l->c, l, rows + valid, syn__learn_order);
   k->rows = rows, k->valid_rows = valid, k->repeated = k->not_utf8 = 0;
+  k->cut = syn_data_cut(l->data, NULL) + syn_data_cut(l->valid, NULL);
   for (side = 0; side < 2; side++) {
     k->unknown[side] = syn_data_unknown(l->data, side, &k->tokens[side]);
     k->unknown[side] += syn_data_unknown(l->valid, side, &more);
