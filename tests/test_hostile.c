@@ -128,7 +128,7 @@ static void pass_trace(syn_context *c, const syn_config *k, syn_model *m) {
   syn_trace_network(c, k, &no_sink);
 }
 static void pass_run(syn_context *c, const syn_config *k, syn_model *m) {
-  syn_limits limits = {1, 8, 8, 8, 1};
+  syn_limits limits = {1, 8, 8, 8, 1, 0};
   (void)k;
   syn_run_free(syn_run_new(c, m, &limits));
 }
