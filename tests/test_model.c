@@ -1758,7 +1758,8 @@ static void data_refused(syn_context *c, const syn_model *m) {
   syn_data_free(d);
 }
 static void run_refused(syn_context *c, const syn_model *m) {
-  const syn_limits bad[] = {{-1, 0, 0, 0, 0}, {0, -1, 0, 0, 0}, {0, 0, -1, 0, 0}, {0, 0, 0, -1, 0}};
+  const syn_limits bad[] = {{-1, 0, 0, 0, 0, 0}, {0, -1, 0, 0, 0, 0}, {0, 0, -1, 0, 0, 0}, {0, 0, 0, -1, 0, 0},
+                            {0, 0, 0, 0, 0, -1}, {0, 0, 0, 0, 0, 5}};
   syn_batch b = two("seq2seq");
   syn_trace_config trace;
   syn_limits keep;
@@ -1767,7 +1768,8 @@ static void run_refused(syn_context *c, const syn_model *m) {
   syn_sink sink = sink_of(&out), half = sink_of(&out);
   float x[99];
   int size[2], rows, i;
-  for (i = 0; i < 4; i++) wrong_argument(c, !syn_run_new(c, m, &bad[i]), "wanted 0 or more");
+  for (i = 0; i < 6; i++)
+    wrong_argument(c, !syn_run_new(c, m, &bad[i]), i < 4 ? "wanted 0 or more" : "wanted SYN_CUT_BY_TASK (0) to");
   memset(&keep, 0, sizeof keep);
   memset(&trace, 0, sizeof trace);
   keep.keep = 1;

@@ -673,6 +673,50 @@ static void test_flags(void) {
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
+/* Of n tokens, the part that is left of a text in `room`: what is not named has gone. */
+static void cut_case(const syn_tokenizer *t, syn_text line, const int *all, int n, int room) {
+  static const int cuts[] = {SYN_CUT_HEAD, SYN_CUT_TAIL, SYN_CUT_MIDDLE, SYN_CUT_NONE};
+  int ids[65], k, i, same = 1, kept = room < n ? room : n, head;
+  for (k = 0; k < 4; k++) {
+    for (i = 0; i < 65; i++) ids[i] = -7;
+    same = same && syn_tokenizer_cut(t, line, cuts[k], ids, room) == n;
+    head = room >= n ? n : cuts[k] == SYN_CUT_HEAD ? 0 : cuts[k] == SYN_CUT_MIDDLE ? kept / 4 : kept;
+    for (i = 0; i < 65; i++) same = same && ids[i] == (i >= kept ? -7 : i < head ? all[i] : all[n - kept + i]);
+  }
+  CHECK(same, "%s: %d tokens cut to %d", syn_tokenizer_type(t), n, room);
+}
+
+/* Texts with a TAB between keep a part each; bytes, so that a token is a letter and | the end. */
+static void texts_are(const syn_tokenizer *t, const char *given, int cut, int room, const char *want) {
+  int ids[40], i, n = (int)strlen(given), kept = (int)strlen(want);
+  char got[41];
+  memset(got, 0, sizeof got);
+  for (i = 0; i < 40; i++) ids[i] = 0;
+  CHECK(syn_tokenizer_cut(t, text_of(given), cut + SYN_CUT_TEXTS, ids, room) == n, "%s: %d tokens", given, n);
+  for (i = 0; i < 40 && ids[i]; i++) got[i] = (char)(ids[i] == SYN_END ? '|' : ids[i] - SYN_FIRST_TOKEN);
+  CHECK(kept == (room < n ? room : n) && !strcmp(got, want), "%s cut to %d: %s, wanted %s", given, room, got, want);
+}
+static void test_cut_texts(void) {
+  syn_context c;
+  syn_tokenizer *t;
+  syn_context_init(&c, NULL);
+  t = syn_tokenizer_learn(&c, "byte", 0, NULL, 0);
+  texts_are(t, "abcdef\tuvwxyz", SYN_CUT_TAIL, 13, "abcdef|uvwxyz");
+  texts_are(t, "abcdef\tuvwxyz", SYN_CUT_TAIL, 8, "abc|uvwx");
+  texts_are(t, "abcdef\tuvwxyz", SYN_CUT_HEAD, 8, "def|wxyz");
+  texts_are(t, "abcdefgh\tuvwxyz", SYN_CUT_MIDDLE, 9, "afgh|uxyz");
+  texts_are(t, "abcdef\tuv", SYN_CUT_TAIL, 6, "abc|uv");
+  texts_are(t, "ab\tuvwxyz", SYN_CUT_HEAD, 6, "ab|xyz");
+  texts_are(t, "a\tbcdefgh\ti", SYN_CUT_TAIL, 7, "a|bcd|i");
+  texts_are(t, "\tbcdefgh", SYN_CUT_TAIL, 4, "|bcd");
+  texts_are(t, "bcdefgh\t", SYN_CUT_HEAD, 4, "fgh|");
+  texts_are(t, "abcdef\tuvwxyz", SYN_CUT_TAIL, 3, "a|u");
+  texts_are(t, "abcdef\tuvwxyz", SYN_CUT_HEAD, 2, "ab"); /* no room for both: the first tokens */
+  texts_are(t, "\t\t\t\t\t\t", SYN_CUT_MIDDLE, 4, "||||");
+  CHECK(syn_tokenizer_cut(NULL, text_of("a"), SYN_CUT_HEAD, NULL, -1) == 0, "no tokenizer");
+  syn_tokenizer_free(t);
+}
+
 static void test_room(void) {
   static const char *const sample = "la la \xC3\xA4\xE2\x82\xAC lalala la";
   syn_context c;
@@ -693,6 +737,7 @@ static void test_room(void) {
       for (i = 0; i < 65; i++) same = same && ids[i] == (i < room ? all[i] : -7);
     }
     CHECK(same, "%s: ids of too little room", SPECS[s]);
+    for (room = -1; room <= n + 1; room++) cut_case(t, line, all, n, room);
     CHECK(syn_tokenizer_decode(t, all, n, NULL, 0) == line.size, "%s: room 0", SPECS[s]);
     for (room = 1; room <= (int)line.size + 1; room++) {
       size_t kept;
@@ -1402,5 +1447,6 @@ int main(void) {
   test_no_memory();
   test_lines();
   test_sentinels();
+  test_cut_texts();
   return CHECK_END("text");
 }

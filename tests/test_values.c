@@ -440,6 +440,7 @@ static void test_classify(void) {
   two_texts(&c, m);
   text_refused(d, m, "day", "goood", "row 2", "nearest is good");
   text_refused(d, m, "day", "", "row 2", "label");
+  CHECK(!syn_data_set_cut(d, SYN_CUT_NONE), "%s", c.message);
   text_refused(d, m, "a b c d e f g h i", "good", "10", "at most 9");
   memset(&train, 0, sizeof train);
   train.batch_tokens = 20;
@@ -455,9 +456,8 @@ static void test_classify(void) {
   CHECK(!classify(r, text_of("good day"), &rows) &&
             syn__text_is(syn_run_class_name(r, 0, 0, 0, NULL), "good"),
         "%s", c.message);
-  CHECK(classify(r, text_of("a b c d e f g h i"), &rows) && !rows && strstr(c.message, "9 tokens"), "%s",
-        c.message);
-  syn_context_clear(&c);
+  CHECK(!classify(r, text_of("a b c d e f g h i j"), &rows) && rows == 1 && syn_run_cut(r) == 2, "%d tokens: %s",
+        syn_run_cut(r), c.message);
   CHECK(!classify(r, text_of(""), &rows) && rows == 1, "only an end: %s", c.message);
   syn_trainer_free(t);
   syn_run_free(r);
@@ -496,6 +496,88 @@ static void test_tag(void) {
   }
   CHECK(classify(r, text_of(""), &rows) && !rows, "no token");
   syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+/* The source row of each way to cut it; a pass over the text is one over these tokens. */
+static void cut_row(syn_context *c, const syn_model *m, int cut, const char *text, const char *left) {
+  const int ends = m->task->labels != SYN_SRC;
+  syn_data *d = syn_data_new(c);
+  syn_limits limits;
+  syn_run *r;
+  size_t lost;
+  int ids[20], n = syn_tokenizer_cut(syn_model_tokenizer(m, SYN_SRC), text_of(left), SYN_CUT_TEXTS, ids, 20), i, size;
+  const int *row, *seen;
+  CHECK(!syn_data_set_cut(d, cut) && !syn_data_add_text(d, m, text_of(text), text_of(ends ? "good" : "good bad good bad good")),
+        "cut %d: %s", cut, c->message);
+  row_is(d, 0, SYN_SRC, ids, n);
+  row = syn_data_row(d, 0, SYN_TGT, &size);
+  for (i = 0; i < size; i++) CHECK(row[i] >= 0 && size == (ends ? 1 : n), "label %d of %d", i, size);
+  i = (int)(syn_tokenizer_cut(syn_model_tokenizer(m, SYN_SRC), text_of(text), SYN_CUT_TEXTS, NULL, 0)) - n;
+  CHECK(syn_data_cut(d, &lost) == (i > 0) && lost == (size_t)i, "%d tokens removed", i);
+  memset(&limits, 0, sizeof limits);
+  limits.cut = cut;
+  r = syn_run_new(c, m, &limits);
+  CHECK(!syn_run_text(r, text_of(text), text_of("")) && syn_run_cut(r) == i, "%s", c->message);
+  seen = syn_run_tokens(r, SYN_SRC, 0, &size);
+  CHECK(size == n + ends && !memcmp(seen, ids, (size_t)n * sizeof *ids) && (!ends || seen[n] == SYN_END), "%d tokens", size);
+  syn_run_free(r);
+  syn_data_free(d);
+}
+
+/* A text that is too long: these models take 9 tokens with the end. */
+static void test_cut(void) {
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  syn_limits limits;
+  int tags[9];
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "classify", "char", "line");
+  cut_row(&c, m, SYN_CUT_BY_TASK, "good day no", "good day");
+  cut_row(&c, m, SYN_CUT_TAIL, "good day no", "good day");
+  cut_row(&c, m, SYN_CUT_HEAD, "good day no", "d day no");
+  cut_row(&c, m, SYN_CUT_MIDDLE, "good day no", "goday no");
+  cut_row(&c, m, SYN_CUT_NONE, "good day", "good day");
+  cut_row(&c, m, SYN_CUT_BY_TASK, "good day no\tbad", "good\tbad");
+  cut_row(&c, m, SYN_CUT_BY_TASK, "no\tgood day no", "no\tgood ");
+  d = syn_data_new(&c);
+  CHECK(!syn_data_set_cut(d, SYN_CUT_NONE), "%s", c.message);
+  text_refused(d, m, "good day no", "good", "12, wanted at most 9", "syn_data_set_cut");
+  CHECK(syn_data_set_cut(d, 5) == SYN_E_VALUE && strstr(c.message, "cut is 5"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_data_set_cut(NULL, 0) == SYN_E_VALUE && !syn_data_cut(NULL, NULL) && !syn_run_cut(NULL), "null");
+  syn_data_free(d);
+  memset(&limits, 0, sizeof limits);
+  limits.src_rows = 6; /* fewer rows than max_len */
+  r = syn_run_new(&c, m, &limits);
+  CHECK(!syn_run_text(r, text_of("good day"), text_of("")) && syn_run_cut(r) == 3, "%s", c.message);
+  syn_run_free(r);
+  syn_model_free(m);
+  m = text_model(&c, "lm", "char", "char");
+  limits.src_rows = 60, limits.length = 30, limits.cut = SYN_CUT_HEAD; /* the tables of this model have 9 places */
+  r = syn_run_new(&c, m, &limits);
+  CHECK(!syn_run_text(r, text_of(""), text_of("good day no")) && syn_run_cut(r) == 3, "%s", c.message);
+  syn_run_free(r);
+  syn_model_free(m);
+  m = text_model(&c, "tag", "char", "space");
+  cut_row(&c, m, SYN_CUT_TAIL, "good bad no day no", "good bad ");
+  limits.cut = SYN_CUT_TAIL;
+  limits.src_rows = limits.length = 0;
+  r = syn_run_new(&c, m, &limits);
+  CHECK(syn_tag(r, text_of("good bad no day no"), tags, 9) == 5 && tags[1] > 0 && !tags[2] && !tags[4], "%s", c.message);
+  syn_run_free(r);
+  limits.cut = SYN_CUT_HEAD;
+  r = syn_run_new(&c, m, &limits);
+  CHECK(syn_tag(r, text_of("good bad no day no"), tags, 9) == -1 && strstr(c.message, "9 tokens were cut"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_run_free(r);
+  d = syn_data_new(&c);
+  text_refused(d, m, "good bad no", "no no no", "11, wanted at most 9", "source");
+  CHECK(!syn_data_set_cut(d, SYN_CUT_MIDDLE), "%s", c.message);
+  text_refused(d, m, "good bad no", "no no no", "SYN_CUT_TAIL", "tags go with the words");
   syn_data_free(d);
   syn_model_free(m);
 }
@@ -592,7 +674,7 @@ static void answers_of_classes(void) {
   CHECK(syn_model_class_name(m, -1).size + syn_model_class_name(m, 2).size + syn_model_class_name(NULL, 0).size == 0,
         "classes that are none");
   REFUSED(&c, syn_score(r, text_of("day"), text_of("goood"), log_p, 2) == -1, "the nearest is good");
-  REFUSED(&c, !syn_classify(r, text_of("a b c d e f g h i"), p).size && p[0] + p[1] == 0.0f, "9 tokens");
+  CHECK(syn_classify(r, text_of("day b c d e f g h i"), p).size && syn_run_cut(r) == 1, "%s", c.message);
   REFUSED(&c, syn_tag(r, text_of("day"), NULL, 0) == -1, "classify, wanted tag");
   REFUSED(&c, syn_align(r, text_of("day"), text_of("day"), NULL, 0) == -1, "wanted seq2seq");
   syn_model_set_tokenizers(m, learn(&c, "space", texts, 1), NULL);
@@ -633,8 +715,10 @@ static void answers_embed(const char *task, const char *path) {
   REFUSED(&c, syn_embed(r, day, 0, v, 7) == -1, "width 7 was wanted");
   REFUSED(&c, syn_embed(r, day, 3, v, 8) == -1, "not 3");
   REFUSED(&c, syn_embed(r, day, 8, v, 8) == -1, "not 8");
-  REFUSED(&c, syn_embed(r, text_of("a long text"), 0, v, 8) == -1, "11 tokens");
+  if (strcmp(task, "classify")) REFUSED(&c, syn_embed(r, text_of("a long text"), 0, v, 8) == -1, "11 tokens");
   CHECK(!memcmp(v, w, sizeof v), "a vector after an error");
+  if (!strcmp(task, "classify"))
+    CHECK(syn_embed(r, text_of("a long text"), 0, v, 8) == 8 && syn_run_cut(r) == 3, "%s", c.message);
   syn_run_free(keep), syn_run_free(r);
   syn_model_free(m);
 }
@@ -896,6 +980,7 @@ int main(void) {
   test_memory();
   test_classify();
   test_tag();
+  test_cut();
   test_texts();
   test_answers();
   test_cancel();

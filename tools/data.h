@@ -96,6 +96,19 @@ static task task_of(const char *name) {
    token - 3, because its class 0 means padding. */
 static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FIRST_TOKEN; }
 
+/* What a word of --too-long removes of a text: SYN_CUT_..., 0: it is not cut. `cut` goes by the task:
+   the newest tokens of a prompt stay, of other texts the first ones. */
+static int cut_of(const char *word, task of) {
+  if (strcmp(word, "head") == 0 || (strcmp(word, "cut") == 0 && of == LM)) return SYN_CUT_HEAD;
+  if (strcmp(word, "tail") == 0 || strcmp(word, "cut") == 0) return SYN_CUT_TAIL;
+  return strcmp(word, "middle") == 0 ? SYN_CUT_MIDDLE : 0;
+}
+
+/* What is read of a text that was cut. */
+static const char *cut_left(int cut) {
+  return cut == SYN_CUT_HEAD ? "last" : cut == SYN_CUT_TAIL ? "first" : "first and last";
+}
+
 /* ==============================================================================================
    >>tool data   text files become pairs of texts, tokenizers, sequences of tokens
    ============================================================================================== */
@@ -122,6 +135,8 @@ typedef struct pairs {
   size_t nth;            /* --hold-back: every n-th row is in the part held back; 0: none */
   int held;              /* 1: this is that part */
   size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
+  int cut;               /* classify: SYN_CUT_... of texts that do not fit; 0: they are left out */
+  size_t cut_rows, cut_tokens, first_cut; /* texts that were cut; what they lost; their first line */
 } pairs;
 
 /* -- what a file holds beside text -- */
@@ -359,11 +374,16 @@ static void pairs_free(pairs *p) {
   free(p->encoders[1].ids);
 }
 
-/* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
-   by the end token, a 3 b 3 c. A text of n bytes has at most 3 n + 1 tokens. */
+/* syn_tokenizer_cut for the task. classify: texts separated by TAB are joined by the end token, a 3 b
+   3 c. */
+static int encode_cut(const encoder *e, task of, const syn_tokenizer *t, syn_text text, int cut,
+                      int most) {
+  return syn_tokenizer_cut(t, text, cut + (of == CLASSIFY ? SYN_CUT_TEXTS : 0), e->ids, most);
+}
+
+/* Encodes into e->ids and returns the number of tokens. A text of n bytes has at most 3 n + 1. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
-  syn_text piece;
-  int n = 0, first = 1, i;
+  int n, i;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   if (e->cap < 3 * text.size + 2) {
@@ -371,12 +391,8 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
-  while (next_piece(&text, of == CLASSIFY ? "\t" : "", &piece)) {
-    if (!first) e->ids[n++] = SYN_END;
-    first = 0;
-    n += syn_tokenizer_encode(t, piece, e->ids + n, (int)e->cap - n);
-    e->invalid += (double)syn_text_invalid(piece);
-  }
+  n = encode_cut(e, of, t, text, 0, (int)e->cap);
+  e->invalid += (double)syn_text_invalid(text);
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;
   return n;
@@ -421,14 +437,25 @@ static void pair_add(syn_data *d, const pairs *p, int n, int m) {
   if (p->of != CLASSIFY || labels[0] >= 0) syn_data_add(d, p->encoders[0].ids, n, labels, m);
 }
 
+/* Cuts the source of pair i, which has n tokens, to `most`; returns how many are left. */
+static int pair_cut(pairs *p, size_t i, const syn_tokenizer *t, int n, int most) {
+  if (!p->cut || n <= most) return n;
+  encode_cut(&p->encoders[0], p->of, t, p->side[0][i], p->cut, most);
+  p->cut_tokens += (size_t)(n - most);
+  if (!p->cut_rows++) p->first_cut = line_of(p, i);
+  return most;
+}
+
 /* Adds each of the pairs i..end-1 that fits `most` tokens a side, with the end token of the source or
-   the begin token of the decoder (tag has neither). Returns the number of pairs that do not fit. */
+   the begin token of the decoder (tag has neither), or was cut to fit. Returns the number of pairs
+   that do not fit. */
 static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
                         const syn_tokenizer *const t[2], int most) {
   size_t left = 0;
   int n, m;
   for (; i < end; i++) {
     n = encode_task(&p->encoders[0], p->of, t[0], p->side[0][i]);
+    n = pair_cut(p, i, t[0], n, most - 1);
     m = p->of >= CLASSIFY ? encode_labels(&p->encoders[1], p, i, t[1], n)
                           : encode(&p->encoders[1], t[1], first_alternative(p, i));
     if (n < most + (p->of == TAG) && m < most + (p->of == TAG)) pair_add(d, p, n, m);

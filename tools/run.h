@@ -44,7 +44,7 @@ typedef struct runner {
   syn_decode_config config;
   encoder e;
   int first;     /* stream: 1 before the first token of a line */
-  const char *too_long; /* --too-long */
+  int cut, stop;        /* --too-long: SYN_CUT_..., 0: an empty output, or with `stop` the end */
   size_t long_lines;    /* how many were too long */
   int stopped;          /* 1: one of them ended the run */
   text_scan scan;       /* run: of all lines */
@@ -94,7 +94,8 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->most = syn_model_config(m)->max_len;
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
   r->config.type = opt_text(a, "type");
-  r->too_long = opt_text(a, "too-long");
+  r->cut = cut_of(opt_text(a, "too-long"), r->of);
+  r->stop = strcmp(opt_text(a, "too-long"), "stop") == 0;
   r->batch = opt_int(a, "batch");
   r->config.best = 1;
 }
@@ -332,14 +333,14 @@ enum { LONG_LINES_NAMED = 10 };
 
 /* Says what happens to a line of `tokens` tokens that is too long. */
 static void say_long(runner *r, const job *j) {
-  const char *what = strcmp(r->too_long, "empty") == 0 ? "its output is empty"
-                     : strcmp(r->too_long, "stop") == 0 ? "--too-long stop ends here"
-                     : r->lm ? "its last tokens are read"
-                             : "its first tokens are read";
+  const char *what = r->stop ? "--too-long stop ends here" : "its output is empty";
+  char left[40];
   if (++r->long_lines > LONG_LINES_NAMED) return;
+  snprintf(left, sizeof left, "its %s tokens are read", cut_left(r->cut));
   fprintf(stderr, "syn: line %lu has %d tokens%s, the model takes %d: %s\n", (unsigned long)j->line,
           j->count + (r->of != TAG),
-          r->lm ? " with its begin" : r->of == TAG ? "" : " with its end", r->most, what);
+          r->lm ? " with its begin" : r->of == TAG ? "" : " with its end", r->most,
+          r->cut ? left : what);
 }
 
 /* Says how many were too long, when not all are named. */
@@ -349,12 +350,11 @@ static void say_long_lines(const runner *r) {
             (unsigned long)r->long_lines, LONG_LINES_NAMED);
 }
 
-/* Cuts a line to what the model takes: the beginning of a source; of the prompt of a language model
-   its end, half of what the model takes, so that there is room to continue. */
-static void job_cut(const runner *r, job *j, int *ids) {
-  int most = r->lm ? r->most / 2 : r->most - (r->of != TAG);
-  if (r->lm) memmove(ids, ids + (j->count - most), (size_t)most * sizeof *ids);
-  j->count = most;
+/* Cuts a line to what the model takes; the prompt of a language model to half of it, so that there
+   is room to continue. */
+static void job_cut(const runner *r, job *j, syn_text text) {
+  j->count = r->lm ? r->most / 2 : r->most - (r->of != TAG);
+  encode_cut(&r->e, r->of, r->in, text, r->cut, j->count);
 }
 
 /* Encodes one line. One that is too long is handled by --too-long; 0: it ends the run. A line of
@@ -370,9 +370,9 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
   if (j->count + (r->of != TAG) > r->most) {
     say_long(r, j);
     j->cut = 1;
-    if (strcmp(r->too_long, "stop") == 0) return 0;
-    if (strcmp(r->too_long, "empty") == 0) j->skip = 1;
-    job_cut(r, j, r->e.ids);
+    if (r->stop) return 0;
+    j->skip |= !r->cut;
+    job_cut(r, j, text);
   }
   j->skip |= j->count == 0 && !r->lm;
   j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
@@ -551,8 +551,12 @@ static double loss_add(evaluation *e, syn_data *d, size_t i) {
   return count_characters(first_alternative(&e->p, i));
 }
 
-/* Says how many pairs the loss leaves out, if any. */
+/* Says how many pairs the loss leaves out, or reads in part. */
 static void loss_left_out(const evaluation *e) {
+  if (e->p.cut_rows)
+    fprintf(stderr, "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss is of their "
+            "%s tokens\n", (unsigned long)e->p.cut_rows, (unsigned long)e->p.count,
+            syn_model_config(e->m)->max_len, cut_left(e->p.cut));
   if (e->left)
     fprintf(stderr,
             "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
@@ -809,6 +813,7 @@ static void eval_read(evaluation *e) {
   if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
   if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
     fail(WRONG_USE, "eval wants --data, or --src and --tgt");
+  if (e->of == CLASSIFY) e->p.cut = cut_of(opt_text(e->a, "too-long"), CLASSIFY);
   if (e->of >= CLASSIFY) eval_labels(e);
   else if (!lm) eval_texts(e);
   if (!lm) eval_unknown(e);
@@ -830,7 +835,8 @@ static void eval_say_idle(const evaluation *e, syn_text list) {
   int decodes = 0;
   syn_text name;
   while (next_piece(&list, ",", &name)) decodes |= !is_loss_metric(name);
-  if (!decodes) say_idle(e->a, SEARCH_OPTIONS "|batch|too-long", "a loss needs no output");
+  if (!decodes) say_idle(e->a, SEARCH_OPTIONS "|batch", "a loss needs no output");
+  if (!decodes && e->of != CLASSIFY) say_idle(e->a, "too-long", "a loss needs no output");
   else if (e->of >= CLASSIFY) say_idle(e->a, SEARCH_OPTIONS, NO_SEARCH);
 }
 

@@ -72,10 +72,11 @@
   {"src-vocab", 0, INT, src, "4..16777216", "size of the source vocabulary"}, \
   {"tgt-vocab", 0, INT, tgt, "4..16777216", "size of the target vocabulary"}, \
   {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
+#define TOO_LONG "cut|head|tail|middle|empty|stop"
 #define TOO_LONG_OPTION \
-  {"too-long", 0, CHOICE, "cut", "cut|empty|stop", \
-   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, " \
-   "half of max-len), has an empty output, or ends the run; its number is said"}
+  {"too-long", 0, CHOICE, "cut", TOO_LONG, \
+   "a line that is longer than the model's max-len loses its tail (cut; lm: its head, half of " \
+   "max-len stays) or what is named, has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..10", "length penalty of the beam"}, \
@@ -100,6 +101,9 @@ static const option train_options[] = {
     {"hold-back", 0, NUMBER, "0", "0..0.5",
      "without --valid: validates on this share of --data, which is not trained on"},
     ALTERNATIVES_OPTION,
+    {"too-long", 0, CHOICE, "cut", TOO_LONG,
+     "classify: a text longer than max-len loses its tail (cut) or what is named; empty, and any pair "
+     "of other tasks: it is left out; stop: ends there. How many is said"},
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
      "other spans in every epoch"},
@@ -233,7 +237,7 @@ static const option compare_own[] = {
     {"beam", 0, INT, "4", "1..1024", "as for eval"},
     {"alpha", 0, NUMBER, "0.6", "0..10", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
-    {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
+    {"too-long", 0, CHOICE, "cut", TOO_LONG, "as for eval, and for train"},
     {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, "as for eval"},
     {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", "as for eval"},
     {"sentences", 0, ANY, "<q>", "MARK", "as for eval"},
@@ -250,7 +254,8 @@ static void fill_compare_options(void) {
   size_t i;
   for (i = 0; compare_own[i].name; i++) *to++ = compare_own[i];
   for (o = train_options; o->name; o++)
-    if (passed_option(o->name) && strcmp(o->name, "init") != 0) *to++ = *o;
+    if (passed_option(o->name) && strcmp(o->name, "init") != 0 && strcmp(o->name, "too-long") != 0)
+      *to++ = *o;
   *to = *o; /* the end */
 }
 

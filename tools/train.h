@@ -362,12 +362,20 @@ static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   const int asked = r->max_len;
   const char *by_batch = most < asked ? " or --batch" : "";
   check(&r->c);
+  if (p->first_left && strcmp(opt_text(r->a, "too-long"), "stop") == 0)
+    fail(FAILED_JOB, "%s line %lu does not fit --max-len %d%s: --too-long stop ends here",
+         p->names[0], (unsigned long)p->first_left, asked, by_batch);
   if (left == p->count && needed)
     fail(FAILED_JOB, "no pair of %s fits --max-len %d%s", p->names[0], asked, by_batch);
   if (left && left < p->count)
     fprintf(stderr, "syn: %lu of %lu %spairs of %s do not fit --max-len %d%s and are left out; "
             "the first is line %lu\n", (unsigned long)left, (unsigned long)p->count,
             p->held ? "held-back " : "", p->names[0], asked, by_batch, (unsigned long)p->first_left);
+  if (p->cut_rows)
+    fprintf(stderr, "syn: %lu of %lu %spairs of %s do not fit --max-len %d%s: their %s tokens are "
+            "read, %lu are not; the first is line %lu\n", (unsigned long)p->cut_rows,
+            (unsigned long)p->count, p->held ? "held-back " : "", p->names[0], asked, by_batch,
+            cut_left(p->cut), (unsigned long)p->cut_tokens, (unsigned long)p->first_cut);
   train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
                     r->of < CLASSIFY ? &p->encoders[1] : NULL);
   return left < p->count;
@@ -468,11 +476,13 @@ static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
   int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels, own_valid;
+  const int cut = r->of == CLASSIFY ? cut_of(opt_text(r->a, "too-long"), r->of) : 0;
   pairs p, v;
   if (!pairs_read(&p, r->of, r->a, train_names, r->how))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
   r->data = syn_data_new(&r->c);
   own_valid = pairs_read(&v, r->of, r->a, valid_names, r->how);
+  p.cut = v.cut = cut;
   init_tokenizers(r, &p);
   own_labels = r->of >= CLASSIFY && !r->tokenizer[1];
   if (own_labels) /* also of rows that are held back */
@@ -716,6 +726,8 @@ static void train_say_idle(const training *r) {
   if (r->of != CLASSIFY) say_idle(a, "many-classes", "the task is not classify");
   if (strcmp(opt_text(a, "schedule"), "plateau") != 0)
     say_idle(a, "patience|factor", "the schedule is not plateau");
+  if (r->of != CLASSIFY && (r->of == LM || r->corrupt || cut_of(opt_text(a, "too-long"), r->of)))
+    say_idle(a, "too-long", "only texts of classify are cut");
   if (!r->checkpoint) {
     say_idle(a, "ignore-save-errors", "there is no --checkpoint");
     if (!valid && opt_int(a, "average") <= 1)
