@@ -242,6 +242,15 @@ is 'stop' '1 1 1' "$? $(wc -l <out | tr -d ' ') $(wc -l <err | tr -d ' ')"
 "$SYN" run -m lf.lm --too-long cut --temperature 1 long >out 2>err
 is 'lm: the end of the prompt' "$(sed 's/.*\(......\)$/\1/' long | "$SYN" run -m lf.lm --beam 1)" "$("$SYN" run -m lf.lm --beam 1 long 2>/dev/null)"
 has 'lm: it is said' 'syn: line 2 has 21 tokens with its begin, the model takes 12: its last tokens are read' "$(cat err)"
+sed 2s/.*/abcdabcdabcdabcdabcd/ long >long20
+sed 2s/.*/bcdabcdabcd/ long >last_part
+sed 2s/.*/abdabcdabcd/ long >both_parts
+for row in head:last middle:both; do
+  "$SYN" run -m lf ${row#*:}_part* >out
+  "$SYN" run -m lf --too-long ${row%:*} long20 >out2 2>err
+  same "${row%:*}: what is left" out out2
+done
+has 'middle: it is said' 'syn: line 2 has 21 tokens with its end, the model takes 12: its first and last tokens are read' "$(cat err)"
 has '--json: a field' '*"line":2,"rank":1,*"too_long":true,"text"*' "$("$SYN" run -m lf --json long 2>err | sed -n 2p)"
 awk 'BEGIN { for (i = 0; i < 30; i++) print "abcdabcdabcdabcd" }' >many
 "$SYN" run -m lf many >out 2>err

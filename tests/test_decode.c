@@ -1083,6 +1083,67 @@ static void test_stream(void) {
   syn_tokenizer_free(t);
 }
 
+/* A text that was cut gives the output of what is left of it. */
+static void cut_decoded(syn_decoder *d, const char *source, const char *prompt, const char *left[2], int removed) {
+  char want[400], got[400];
+  syn_context *c = d->c;
+  int size = 0, same = -1;
+  CHECK(!syn_decoder_run_text(d, text_of(left[0]), text_of(left[1]), NULL, NULL) && !syn_decoder_cut(d, 0), "%s", c->message);
+  syn_decoder_output_text(d, 0, 0, want, sizeof want, NULL);
+  syn_decoder_output(d, 0, 0, &size, NULL);
+  CHECK(!syn_decoder_run_text(d, text_of(source), text_of(prompt), NULL, NULL) && syn_decoder_cut(d, 0) == removed,
+        "'%s' '%s': %d removed: %s", source, prompt, syn_decoder_cut(d, 0), c->message);
+  syn_decoder_output_text(d, 0, 0, got, sizeof got, NULL);
+  syn_decoder_output(d, 0, 0, &same, NULL);
+  CHECK(size == same && size && !strcmp(want, got), "'%s', wanted '%s'", got, want);
+}
+
+/* max_len is 24 here: a prompt that leaves no token is cut to 12. */
+static void test_text_cut(void) {
+  const char *const text = "ein kleiner und noch ein Satz", *left[2] = {"", "noch ein Satz"}; /* 29 tokens */
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "char", 1);
+  d = syn_decoder_new(&c, m, NULL);
+  left[1] = text + 29 - 12;
+  cut_decoded(d, "", text, left, 17);
+  left[1] = text + 29 - 23; /* one token more fits: it stays */
+  cut_decoded(d, "", left[1], left, 0);
+  CHECK(!syn_decoder_cut(NULL, 0) && !syn_decoder_cut(d, 1) && !syn_decoder_cut(d, -1), "no sentence");
+  syn_decoder_free(d);
+  memset(&k, 0, sizeof k);
+  k.cut = SYN_CUT_TAIL, k.max_len = 5;
+  d = syn_decoder_new(&c, m, &k);
+  left[1] = "ei";
+  cut_decoded(d, "", text, left, 27);
+  left[1] = "klei";
+  cut_decoded(d, "", "klei", left, 0);
+  syn_decoder_free(d);
+  k.max_len = 1;
+  d = syn_decoder_new(&c, m, &k);
+  left[1] = "";
+  cut_decoded(d, "", text, left, 29);
+  syn_decoder_free(d);
+  k.max_len = 0, k.cut = SYN_CUT_NONE;
+  d = syn_decoder_new(&c, m, &k);
+  CHECK(syn_decoder_run_text(d, text_of(""), text_of(text), NULL, NULL) == SYN_E_SHAPE && strstr(c.message, "29 tokens"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_decoder_free(d);
+  syn_model_free(m);
+  m = text_model(&c, "char", 0);
+  k.cut = SYN_CUT_MIDDLE, k.source_len = 13;
+  d = syn_decoder_new(&c, m, &k);
+  left[0] = "einch ein Sa", left[1] = "ein";
+  cut_decoded(d, "ein kleiner und noch ein Sa", "ein", left, 15);
+  syn_decoder_free(d);
+  k.cut = 7;
+  CHECK(!syn_decoder_new(&c, m, &k) && strstr(c.message, "cut is 7"), "%s", c.message);
+  syn_model_free(m);
+}
+
 static void test_text(void) {
   static const char *const specs[] = {"char", "byte", "bpe:40", "space"};
   syn_context c;
@@ -1755,6 +1816,7 @@ int main(void) {
   test_excluded();
   test_sampled_list();
   test_cancel();
+  test_text_cut();
   test_text();
   test_callback();
   test_inside();

@@ -382,8 +382,14 @@ is 'classify: two texts run' '3 same' "$(printf 'a b\ta b\na\na\te a\n' | "$SYN"
 has 'classify: two texts in a plot' '*"source":[[[]*,[[]3,"*"],[[]*,[[]3,"*"]],"target":null*' \
   "$(grep -m 1 '"tokens"' page)"
 has 'classify: longer than max_len' \
-  '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5 and are left out*' \
+  '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5: their first tokens are read, [0-9]* are not; the first is line *' \
   "$(train --task classify --data pair.tsv $words --max-len 5 -o n --steps 2 2>&1)"
+has 'classify: left out when asked' '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5 and are left out*' \
+  "$(train --task classify --data pair.tsv $words --max-len 5 --too-long empty -o k --steps 2 2>&1)"
+refused 'classify: stop' 1 'syn: pair.tsv line [0-9]* does not fit --max-len 5: --too-long stop ends here' \
+  train --task classify --data pair.tsv $words --max-len 5 --too-long stop -o k --steps 2
+has 'classify: the loss of all pairs' '*syn: [0-9]* of 300 pairs do not fit the model?s max_len 5: the loss is of their first tokens*' \
+  "$("$SYN" eval -m n --data pair.tsv --metric nats 2>&1)"
 "$SYN" eval -m n --too-long empty --data pair.tsv >out 2>err
 has 'classify: eval counts what does not fit' '*299 lines are too long in all; *' "$(cat err)"
 clong="$ctask --steps 30 --every 7 --average 3 --ema 0.2"
