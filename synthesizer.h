@@ -23322,9 +23322,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
       k->heads--;
   /* Later texts may be longer: twice the longest. The tables of R that classify and tag have grow
      with its square; the other networks have none. */
-  if (!k->max_len)
-    k->max_len = l->task == SYN__TASK_LM ? 128
-                                         : syn__min(2 * length, syn__tasks[l->task].classes ? 256 : 512);
+  if (!k->max_len && l->task == SYN__TASK_LM) k->max_len = 128;
+  if (!k->max_len) k->max_len = syn__min(2 * length, syn__tasks[l->task].classes ? 256 : 512);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__max(0, syn__min(k->max_len, 1 << 20)));
