@@ -778,8 +778,8 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* Which part of a text is removed where it has too many tokens, until they fit. Begin and end tokens
-   stay. SYN_CUT_BY_TASK: sources of classify lose their tail, prompts of lm their head, so that the
+/* Which part of a text is removed where it has too many tokens, until they fit. Begin and end stay.
+   SYN_CUT_BY_TASK: sources of classify lose their tail, prompts of lm their head, so that the
    newest tokens stay; all others are an error (SYN_CUT_NONE), because their outputs, tags or
    targets belong to every token. SYN_CUT_MIDDLE leaves a quarter of the tokens at the head and the
    others at the tail (Sun et al. 2019). Of several texts in one source (classify) each is cut by
@@ -979,8 +979,8 @@ typedef struct syn_decode_config {
      syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
      is of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
   int unknown;
-  /* SYN_CUT_...: of sources and prompts given as texts. A prompt that does not fit in max_len is cut
-     to half of it, which leaves the other half for the output */
+  /* SYN_CUT_...: of sources and prompts given as texts. A prompt that does not fit in max_len is
+     cut to half of it, which leaves the other half for the output */
   int cut;
 } syn_decode_config;
 
@@ -15999,10 +15999,11 @@ static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side,
   const int several = syn__several_texts(m, side) ? SYN_CUT_TEXTS : 0;
   int most = s->room - own, n = syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
   s->removed = 0;
-  if (!t) return syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
+  if (!t)
+    return syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
   if (n > most && (s->cut == SYN_CUT_NONE || s->keep < own))
-    return syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d; `cut` shortens it",
-                     syn__stream_names[side], n, most);
+    return syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d; `cut` shortens "
+                     "it", syn__stream_names[side], n, most);
   if (n > most) {
     most = s->keep - own;
     if (s->keep < s->room)
