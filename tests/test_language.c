@@ -186,6 +186,10 @@ static const char *const same[][6] = {
     {"e:cnn(relu)->ff(gelu)->rnn(gru)", "e:cnn(act=relu)->ff(act=gelu)->rnn(cell=gru)",
      "e:cnn(8, 3, relu)->ff(8, gelu)->rnn(8, gru)", "e:cnn(relu, 3, dilate=1)->ff(gelu, n=8)->rnn(gru)",
      "e:cnn(relu|3)->ff(gelu)->rnn(gru)", "e:cnn(relu)->ff(8|gelu)->rnn(n=8, cell=gru)"},
+    /* as Domhan's texts and the presets write it */
+    {"e:res(norm->cnn)->res(birnn->dropout)", "e:res_nd(cnn)->res_d(birnn)", "e:res_nd(cnn(glu))->res_d(birnn)",
+     "e:res(norm->cnn->dropout)->res(birnn->dropout)", "e:res_d(norm->cnn)->res(birnn->dropout)",
+     "e:res_nd(cnn->dropout)->res_d(birnn->id)"},
     {"e:aop", "e:aop(2, 24, 4, 4)", "e:aop(c_v=4, keys=24)", "e:aop->dropout", "e:aop(2, dropout=0.25)",
      "e:aop(heads=2, c_k=4)"},
     {"e:universal(2, ffl)", "e:universal($N, ffl)", "e:universal(n=2, chain=ff(32)->linear)",

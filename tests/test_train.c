@@ -2847,7 +2847,7 @@ static void test_errors(void) {
   BAD(average, -1, "average -1");
   BAD(average, 1001, "average 1001");
   BAD(ema, -0.1f, "ema -0.1");
-  BAD(ema, 1.01f, "ema 1.01: one is out of range");
+  BAD(ema, 1.01f, "ema 1.01, factor 0.5: one is out of range");
   BAD(ema, (float)NAN, "ema ");
   BAD(accumulate, -2, "accumulate -2");
   BAD(accumulate, 10001, "accumulate 10001");

@@ -227,8 +227,32 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
 #define WRITES(att) "pos->repeat(6,res_nd(" att ")->res_nd(mh_dot_att)->res_nd(ffl))->norm"
 #define SIZE_BASE "512", "8", "256", "37000", "all"
 #define SIZE_BIG "1024", "16", "256", "37000", "all"
+
+/* Rows of the ablation of Vaswani et al. 2017. */
+#define VASWANI_LAYERS(pos, n, ffl) \
+  pos "->repeat(" n ",res_nd(mh_dot_self_att)->res_nd(" ffl "))->norm", \
+  pos "->repeat(" n ",res_nd(mh_dot_self_att)->res_nd(mh_dot_att)->res_nd(" ffl "))->norm"
+#define VASWANI_ROW(name, layers, d, heads, what) \
+  {name, "seq2seq", layers, d, heads, "256", "37000", "all", "Vaswani et al. 2017, table 3", what}
+#define VASWANI(name, n, ffl, d, heads, what) \
+  VASWANI_ROW(name, VASWANI_LAYERS("pos", n, ffl), d, heads, what)
+
+#define SYNTHESIZER_ROW(name, att, heads, source, what) \
+  {name, "seq2seq", READS(att), WRITES(att), "512", heads, "256", "37000", "all", source, what}
 #define SYNTHESIZER(name, att, what) \
-  {name, "seq2seq", READS(att), WRITES(att), SIZE_BASE, "Tay et al. 2021, translation", what}
+  SYNTHESIZER_ROW(name, att, "8", "Tay et al. 2021, translation, summaries, dialogue", what)
+#define SYNTHESIZER_2020(name, att, what) \
+  SYNTHESIZER_ROW(name, att, "8", "Tay et al. 2020, further kinds", what)
+#define SYNTHESIZER_HEADS(name, heads) \
+  SYNTHESIZER_ROW(name, "syn_att(R)", heads, "Tay et al. 2021, heads of R", heads " heads")
+#define SYNTHESIZER_LM(name, att, what) \
+  {name, "lm", NULL, READS(att), "512", "8", "256", "32000", "none", \
+   "Tay et al. 2021, language model", what}
+
+/* Classifiers of the comparison with Linformer; k is 32 in both. */
+#define SYNTHESIZER_READS(name, att, what) \
+  {name, "classify", READS(att), NULL, "512", "8", "256", "32000", "none", \
+   "Tay et al. 2021, encoders beside Linformer", what}
 
 /* c = 128: the published code has 8 heads of width 128 in every Synthesizer layer, and T5-base's 12
    heads of width 64 in cross-attention. With these the parameter counts are those of its table. */
@@ -241,7 +265,7 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
   {name, "seq2seq", T5_READS(att), T5_WRITES(att), "768", heads, "512", "32128", "all", source, \
    what}
 #define T5_SYNTHESIZER(name, att, what) \
-  T5(name, att, "8", "Tay et al. 2021, C4 table", what)
+  T5(name, att, "8", "Tay et al. 2021, C4, GLUE, SuperGLUE", what)
 
 #define CONV_BLOCK(conv) "res_nd(" conv ")->res_nd(ffl)"
 #define CONV_WRITES(conv) "res_nd(" conv ")->res_nd(mh_dot_att)->res_nd(ffl)"
@@ -258,26 +282,51 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
    "pos->repeat(6,res_nd(mh_dot_self_att)->res_nd(mh_dot_att)->res_nd(" att "))->norm", SIZE_BASE, \
    "Vaswani et al. 2017, appendix of the first arXiv versions", what}
 
-/* The strings of Domhan 2018 as they are published. */
-#define DOMHAN_FF "->res(norm->ff($FF_NUM_HIDDEN)->linear)"
-#define DOMHAN_CNN "cnn($NUM_HIDDEN,3,relu)"
-#define DOMHAN_SELF "pos->repeat(6,res(norm->mh_dot_self_att)" DOMHAN_FF ")->norm"
-#define DOMHAN_BIRNN "pos->res(norm->birnn->dropout)"
+/* The networks of Domhan 2018. Where its texts end a branch with a layer that has dropout of its
+   own, res(norm -> X) is res_nd(X) and res(X) is res_d(X). */
+#define DOMHAN_FFL "res_nd(ff($FF_NUM_HIDDEN)->linear)"
+#define DOMHAN_ATT "->res_nd(mh_dot_att)"
+#define DOMHAN_ONE "->res_nd(mh_dot_att(heads=1))"
+#define DOMHAN_RELU "cnn($NUM_HIDDEN,3,relu)"
+#define DOMHAN_SIX(block) "pos->repeat(6," block ")->norm"
+#define DOMHAN_BLOCK(layer) "res_nd(" layer ")" DOMHAN_ATT "->" DOMHAN_FFL
+#define DOMHAN_READS(layer) DOMHAN_SIX("res_nd(" layer ")->" DOMHAN_FFL)
+#define DOMHAN_WRITES(layer) DOMHAN_SIX(DOMHAN_BLOCK(layer))
+#define DOMHAN_FROM(source) \
+  DOMHAN_SIX("res_nd(mh_dot_self_att)->res_nd(mh_dot_att(source=" source "))->" DOMHAN_FFL)
+#define DOMHAN_SELF DOMHAN_READS("mh_dot_self_att")
+#define DOMHAN_RNN(start) start "->res_d(birnn)->repeat(5,res_d(rnn))"
+#define DOMHAN_RNN_WRITES(start, att) \
+  start "->repeat(6,res_d(rnn))->res_d(" att ")->res_d(ff($FF_NUM_HIDDEN)->linear)"
+#define DOMHAN_RNN_NORM "pos->res_nd(birnn)->repeat(5,res_nd(rnn))->norm"
+#define DOMHAN_RNN_ATT(att) "pos->repeat(6,res_nd(rnn)" att ")->" DOMHAN_FFL "->norm"
 #define DOMHAN_RNN_FF \
-  DOMHAN_BIRNN DOMHAN_FF "->repeat(5,res(norm->rnn->dropout)" DOMHAN_FF ")->norm"
-#define DOMHAN_RNN_NORM DOMHAN_BIRNN "->repeat(5,res(norm->rnn->dropout))->norm"
-#define DOMHAN_CNN_FF "pos->repeat(6,res(norm->" DOMHAN_CNN ")" DOMHAN_FF ")->norm"
-#define DOMHAN_WRITES(layer) \
-  "pos->repeat(6,res(norm->" layer ")->res(norm->mh_dot_att)" DOMHAN_FF ")->norm"
-#define DOMHAN_BLOCK(layer) "res(norm->" layer ")->res(norm->mh_dot_att)" DOMHAN_FF
+  "pos->res_nd(birnn)->" DOMHAN_FFL "->repeat(5,res_nd(rnn)->" DOMHAN_FFL ")->norm"
 #define DOMHAN(name, reads, writes, where, what) \
   {name, "seq2seq", reads, writes, "512", "8", "128", "32000", "auto", "Domhan 2018, " where, what}
 
 static const preset presets[] = {
     {"transformer", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
-     "Vaswani et al. 2017, table 3, base", "attention by queries and keys"},
+     "Vaswani et al. 2017, table 3", "base; paper: 65 M"},
     {"transformer-big", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BIG,
-     "Vaswani et al. 2017, table 3, big", "the same, wider"},
+     "Vaswani et al. 2017, table 3", "big; paper: 213 M"},
+    VASWANI("transformer-1-head", "6", "ffl", "512", "1", "row A, 1 head"),
+    VASWANI("transformer-4-heads", "6", "ffl", "512", "4", "row A, 4 heads"),
+    VASWANI("transformer-16-heads", "6", "ffl", "512", "16", "row A, 16 heads"),
+    VASWANI("transformer-32-heads", "6", "ffl", "512", "32", "row A, 32 heads"),
+    VASWANI("transformer-2-layers", "2", "ffl", "512", "8", "row C, 2 layers; paper: 36 M"),
+    VASWANI("transformer-4-layers", "4", "ffl", "512", "8", "row C, 4 layers; paper: 50 M"),
+    VASWANI("transformer-8-layers", "8", "ffl", "512", "8", "row C, 8 layers; paper: 80 M"),
+    VASWANI("transformer-256", "6", "ffl(2048)", "256", "8", "row C, width 256; paper: 28 M"),
+    VASWANI("transformer-1024", "6", "ffl(2048)", "1024", "8", "row C, width 1024; paper: 168 M"),
+    VASWANI("transformer-ff-1024", "6", "ffl(1024)", "512", "8",
+            "row C, 1024 hidden units; paper: 53 M"),
+    VASWANI("transformer-ff-4096", "6", "ffl(4096)", "512", "8",
+            "row C, 4096 hidden units; paper: 90 M"),
+    VASWANI_ROW("transformer-learn-pos", VASWANI_LAYERS("learn_pos", "6", "ffl"), "512", "8",
+                "row E, learned positions"),
+    AOP("aop1", "aop(8,1536,64,64)", "attention over parameters for the feed-forward layers"),
+    AOP("aop2", "aop(16,512,64,64)", "the same, more heads of fewer keys"),
     SYNTHESIZER("synthesizer-r", "syn_att(R)", "a learned matrix per head"),
     SYNTHESIZER("synthesizer-fix", "syn_att(Fix)", "a random matrix that is never trained"),
     SYNTHESIZER("synthesizer-fr", "syn_att(FR)", "a learned matrix of rank 8"),
@@ -286,6 +335,30 @@ static const preset presets[] = {
     SYNTHESIZER("synthesizer-r+d", "syn_att(R+D)", "mixture"),
     SYNTHESIZER("synthesizer-r+v", "syn_att(R+V)", "mixture with queries and keys"),
     SYNTHESIZER("synthesizer-d+v", "syn_att(D+V)", "mixture with queries and keys"),
+    SYNTHESIZER_2020("synthesizer-fr+v", "syn_att(FR+V)", "mixture with queries and keys"),
+    SYNTHESIZER_2020("synthesizer-bd", "syn_att(BD)", "D with a narrow hidden layer"),
+    SYNTHESIZER_2020("synthesizer-conv", "syn_att(Conv)", "scores by a convolution"),
+    SYNTHESIZER_2020("synthesizer-crc", "syn_att(CRC)", "by two, relu between, 3 tokens each"),
+    SYNTHESIZER_2020("synthesizer-crc-5", "syn_att(CRC,f=5)", "by two, 5 tokens each"),
+    SYNTHESIZER_2020("synthesizer-bcrc", "syn_att(BCRC)", "by two, a narrow layer between"),
+    SYNTHESIZER_2020("synthesizer-glu", "syn_att(GLU)", "by a gated linear unit"),
+    SYNTHESIZER_HEADS("synthesizer-r-2", "2"),
+    SYNTHESIZER_HEADS("synthesizer-r-4", "4"),
+    SYNTHESIZER_HEADS("synthesizer-r-16", "16"),
+    SYNTHESIZER_HEADS("synthesizer-r-32", "32"),
+    SYNTHESIZER_LM("synthesizer-lm-v", "syn_att(V)", "the Transformer"),
+    SYNTHESIZER_LM("synthesizer-lm-fix", "syn_att(Fix)", "Fix"),
+    SYNTHESIZER_LM("synthesizer-lm-r", "syn_att(R)", "R"),
+    SYNTHESIZER_LM("synthesizer-lm-fr", "syn_att(FR)", "FR"),
+    SYNTHESIZER_LM("synthesizer-lm-d", "syn_att(D)", "D"),
+    SYNTHESIZER_LM("synthesizer-lm-fd", "syn_att(FD)", "FD"),
+    SYNTHESIZER_LM("synthesizer-lm-r+d", "syn_att(R+D)", "R+D"),
+    SYNTHESIZER_LM("synthesizer-lm-d+v", "syn_att(D+V)", "D+V"),
+    SYNTHESIZER_LM("synthesizer-lm-r+v", "syn_att(R+V)", "R+V"),
+    SYNTHESIZER_READS("encoder-v", "syn_att(V)", "the Transformer"),
+    SYNTHESIZER_READS("encoder-linformer", "linformer(k=32)", "Linformer"),
+    SYNTHESIZER_READS("encoder-fr", "syn_att(FR,k=32)", "FR"),
+    SYNTHESIZER_READS("encoder-fr+v", "syn_att(FR+V,k=32)", "FR+V"),
     T5("t5", "mh_dot_self_att", "12", "Raffel et al. 2020, base", "relative positions, rms norm"),
     T5_SYNTHESIZER("t5-synthesizer-r", "syn_att(R,c=128)", "paper: 254 M"),
     T5_SYNTHESIZER("t5-synthesizer-r+v", "syn_att(R+V,c=128)", "paper: 292 M"),
@@ -304,54 +377,72 @@ static const preset presets[] = {
      "12", "512", "50265", "auto", "Wang et al. 2020", "keys and values of length 128"},
     {"fixed-encoder", "seq2seq", READS("fixed_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
      "Raganato et al. 2020", "seven fixed heads and one learned one read"},
-    AOP("aop1", "aop(8,1536,64,64)", "attention over parameters for the feed-forward layers"),
-    AOP("aop2", "aop(16,512,64,64)", "the same, more heads of fewer keys"),
-    DOMHAN("rnmt",
-           "dropout->birnn->repeat(5,res_d(rnn))",
+    DOMHAN("rnmt", "dropout->birnn->repeat(5,res_d(rnn))",
            "input_feed->linear($NUM_HIDDEN)->dropout->repeat(6,res_d(rnn))->concat(id|mlp_att)"
-           "->ff($NUM_HIDDEN)", "RNMT", "recurrent, input feeding"),
-    DOMHAN("convs2s", "pos->repeat(6,res(cnn))",
-           "pos->repeat(6,res(dropout->cnn->dropout->res(dot_src_att(s=1))))",
-           "ConvS2S; Gehring et al. 2017", "convolutions"),
-    DOMHAN("domhan-transformer", DOMHAN_SELF, DOMHAN_WRITES("mh_dot_self_att"), "tables 3 to 5",
-           "Transformer"),
-    DOMHAN("domhan-increasing", DOMHAN_SELF,
-           "pos->repeat(6,res(norm->mh_dot_self_att)->res(norm->mh_dot_att(source=increasing))"
-           DOMHAN_FF ")->norm", "table 2", "block i of the encoder for block i of the decoder"),
-    DOMHAN("domhan-decreasing", DOMHAN_SELF,
-           "pos->repeat(6,res(norm->mh_dot_self_att)->res(norm->mh_dot_att(source=decreasing))"
-           DOMHAN_FF ")->norm", "table 2", "the other way round"),
-    DOMHAN("domhan-rnn", "dropout->res(birnn->dropout)->repeat(5,res(rnn->dropout))",
-           "dropout->repeat(6,res(rnn->dropout))->res(mh_dot_att(heads=1))"
-           "->res(ff($FF_NUM_HIDDEN)->linear)", "table 3", "RNN"),
+           "->ff($NUM_HIDDEN)", "table 3", "RNMT, input feeding"),
+    DOMHAN("rnmt-no-feeding", "dropout->birnn->repeat(5,res_d(rnn))",
+           "dropout->repeat(6,res_d(rnn))->concat(id|mlp_att)->ff($NUM_HIDDEN)", "table 3",
+           "RNMT without input feeding"),
+    /* Learned positions (Gehring et al. 2017, section 3.1): with sinusoids and x sqrt(d), the
+       scores, which no norm bounds and s=1 does not lower, saturate the softmax from the start. */
+    DOMHAN("convs2s", "learn_pos->repeat(6,res(cnn(glu)))",
+           "learn_pos->repeat(6,res(dropout->cnn(glu)->dropout->res(dot_src_att(s=1))))",
+           "table 4", "ConvS2S of Gehring et al. 2017"),
+    DOMHAN("domhan-transformer", DOMHAN_SELF, DOMHAN_WRITES("mh_dot_self_att"), "tables 2 to 5",
+           "Transformer; upper; self-att / self-att"),
+    DOMHAN("domhan-increasing", DOMHAN_SELF, DOMHAN_FROM("increasing"), "table 2",
+           "block i of the encoder for block i of the decoder"),
+    DOMHAN("domhan-decreasing", DOMHAN_SELF, DOMHAN_FROM("decreasing"), "table 2",
+           "the other way round"),
+    DOMHAN("domhan-rnn", DOMHAN_RNN("dropout"), DOMHAN_RNN_WRITES("dropout", "mh_dot_att(heads=1)"),
+           "table 3", "RNN"),
+    DOMHAN("domhan-rnn-mh", DOMHAN_RNN("dropout"), DOMHAN_RNN_WRITES("dropout", "mh_dot_att"),
+           "table 3", "RNN + mh"),
+    DOMHAN("domhan-rnn-pos", DOMHAN_RNN("pos"), DOMHAN_RNN_WRITES("pos", "mh_dot_att"), "table 3",
+           "RNN + pos"),
     DOMHAN("domhan-rnn-norm", DOMHAN_RNN_NORM,
-           "pos->repeat(6,res(norm->rnn->dropout))->res(norm->mh_dot_att)" DOMHAN_FF "->norm",
-           "table 3", "RNN + norm"),
-    DOMHAN("domhan-rnn-multi-att", DOMHAN_RNN_NORM,
-           "pos->repeat(6,res(norm->rnn->dropout)->res(norm->mh_dot_att))" DOMHAN_FF "->norm",
-           "table 3", "RNN / multi-att"),
-    DOMHAN("domhan-rnn-ff", DOMHAN_RNN_FF, DOMHAN_WRITES("rnn->dropout"), "tables 3 and 5",
+           "pos->repeat(6,res_nd(rnn))" DOMHAN_ATT "->" DOMHAN_FFL "->norm", "table 3",
+           "RNN + norm"),
+    DOMHAN("domhan-rnn-multi-att-1h", DOMHAN_RNN_NORM, DOMHAN_RNN_ATT(DOMHAN_ONE), "table 3",
+           "RNN + multi-att-1h"),
+    DOMHAN("domhan-rnn-multi-att", DOMHAN_RNN_NORM, DOMHAN_RNN_ATT(DOMHAN_ATT), "table 3",
+           "RNN / multi-att"),
+    DOMHAN("domhan-rnn-ff", DOMHAN_RNN_FF, DOMHAN_WRITES("rnn"), "tables 3 and 5",
            "RNN + ff; RNN / RNN"),
-    DOMHAN("domhan-cnn-glu", "pos->repeat(6,res(cnn))",
-           "pos->repeat(6,res(cnn->res(mh_dot_att(heads=1))))", "table 4", "CNN GLU"),
-    DOMHAN("domhan-cnn-glu-ff", "pos->repeat(6,res(norm->cnn)" DOMHAN_FF ")->norm",
-           DOMHAN_WRITES("cnn"), "table 4", "CNN GLU + ff"),
-    DOMHAN("domhan-cnn-relu", "pos->repeat(6,res(" DOMHAN_CNN "))",
-           "pos->repeat(6,res(" DOMHAN_CNN ")->res(mh_dot_att(heads=1)))", "table 4", "CNN ReLU"),
-    DOMHAN("domhan-cnn-relu-ff", DOMHAN_CNN_FF, DOMHAN_WRITES(DOMHAN_CNN), "tables 4 and 5",
-           "CNN ReLU + ff; CNN / CNN"),
-    DOMHAN("domhan-self-rnn", DOMHAN_SELF, DOMHAN_WRITES("rnn->dropout"), "table 5",
-           "self-att / RNN"),
-    DOMHAN("domhan-self-cnn", DOMHAN_SELF, DOMHAN_WRITES(DOMHAN_CNN), "table 5", "self-att / CNN"),
+    DOMHAN("domhan-cnn-glu", "pos->repeat(6,res_d(cnn(glu)))",
+           "pos->repeat(6,res_d(cnn(glu))->res_d(mh_dot_att(heads=1)))", "table 4", "CNN GLU"),
+    DOMHAN("domhan-cnn-glu-norm", DOMHAN_SIX("res_nd(cnn(glu))"),
+           DOMHAN_SIX("res_nd(cnn(glu))" DOMHAN_ONE), "table 4", "CNN GLU + norm"),
+    DOMHAN("domhan-cnn-glu-mh", DOMHAN_SIX("res_nd(cnn(glu))"),
+           DOMHAN_SIX("res_nd(cnn(glu))" DOMHAN_ATT), "table 4", "CNN GLU + mh"),
+    DOMHAN("domhan-cnn-glu-ff", DOMHAN_READS("cnn(glu)"), DOMHAN_WRITES("cnn(glu)"), "table 4",
+           "CNN GLU + ff"),
+    DOMHAN("domhan-cnn-relu", "pos->repeat(6,res_d(" DOMHAN_RELU "))",
+           "pos->repeat(6,res_d(" DOMHAN_RELU ")->res_d(mh_dot_att(heads=1)))", "table 4",
+           "CNN ReLU"),
+    DOMHAN("domhan-cnn-relu-norm", DOMHAN_SIX("res_nd(" DOMHAN_RELU ")"),
+           DOMHAN_SIX("res_nd(" DOMHAN_RELU ")" DOMHAN_ONE), "table 4", "CNN ReLU + norm"),
+    DOMHAN("domhan-cnn-relu-mh", DOMHAN_SIX("res_nd(" DOMHAN_RELU ")"),
+           DOMHAN_SIX("res_nd(" DOMHAN_RELU ")" DOMHAN_ATT), "table 4", "CNN ReLU + mh"),
+    DOMHAN("domhan-cnn-relu-ff", DOMHAN_READS(DOMHAN_RELU), DOMHAN_WRITES(DOMHAN_RELU),
+           "tables 4 and 5", "CNN ReLU + ff; CNN / CNN"),
+    DOMHAN("domhan-self-rnn", DOMHAN_SELF, DOMHAN_WRITES("rnn"), "table 5", "self-att / RNN"),
+    DOMHAN("domhan-self-cnn", DOMHAN_SELF, DOMHAN_WRITES(DOMHAN_RELU), "table 5", "self-att / CNN"),
     DOMHAN("domhan-rnn-self", DOMHAN_RNN_FF, DOMHAN_WRITES("mh_dot_self_att"), "table 5",
            "RNN / self-att"),
-    DOMHAN("domhan-cnn-self", DOMHAN_CNN_FF, DOMHAN_WRITES("mh_dot_self_att"), "table 5",
-           "CNN / self-att"),
+    DOMHAN("domhan-cnn-self", DOMHAN_READS(DOMHAN_RELU), DOMHAN_WRITES("mh_dot_self_att"),
+           "table 5", "CNN / self-att"),
     DOMHAN("domhan-self-combined", DOMHAN_SELF,
-           "pos->repeat(2," DOMHAN_BLOCK("mh_dot_self_att") "->" DOMHAN_BLOCK("rnn->dropout") "->"
-           DOMHAN_BLOCK(DOMHAN_CNN) ")->norm", "table 5", "self-att / combined"),
-    DOMHAN("domhan-self-none", DOMHAN_SELF,
-           "pos->repeat(6,res(norm->mh_dot_att)" DOMHAN_FF ")->norm", "table 5", "self-att / none"),
+           "pos->repeat(2," DOMHAN_BLOCK("mh_dot_self_att") "->" DOMHAN_BLOCK("rnn") "->"
+           DOMHAN_BLOCK(DOMHAN_RELU) ")->norm", "table 5", "self-att / combined"),
+    DOMHAN("domhan-self-none", DOMHAN_SELF, DOMHAN_SIX("res_nd(mh_dot_att)->" DOMHAN_FFL),
+           "table 5", "self-att / none"),
+    DOMHAN("domhan-combined-self",
+           "pos->repeat(2,res_nd(mh_dot_self_att)->" DOMHAN_FFL "->res_nd(rnn)->" DOMHAN_FFL
+           "->res_nd(" DOMHAN_RELU ")->" DOMHAN_FFL ")->norm", DOMHAN_WRITES("mh_dot_self_att"),
+           "encoders", "combined / self-att"),
+    DOMHAN("domhan-none-self", DOMHAN_SIX(DOMHAN_FFL), DOMHAN_WRITES("mh_dot_self_att"), "encoders",
+           "none / self-att"),
 };
 
 /* Exits, with the nearest name, when there is no such preset. */
@@ -442,7 +533,7 @@ static void preset_json(const preset *p, const syn_cost *k, const char *error) {
 }
 
 static void preset_line(const preset *p, const syn_cost *k, const char *error) {
-  printf("%-21s %7s %5s %7s %6s ", p->name, p->d_model, p->heads, p->max_len, p->vocabulary);
+  printf("%-23s %7s %5s %7s %6s ", p->name, p->d_model, p->heads, p->max_len, p->vocabulary);
   if (error) printf("%s (%s)\n", error, p->source);
   else printf("%12.0f %12.0f  %s: %s\n", k->parameters, k->multiply_adds, p->source, p->what);
 }
@@ -478,7 +569,7 @@ static int run_presets(const arguments *a) {
   size_t k;
   for (i = 0; i < a->word_count; i++) preset_find(a->words[i]);
   if (!json)
-    printf("%-21s %7s %5s %7s %6s %12s %12s\n", "preset", "d_model", "heads", "max_len", "vocab",
+    printf("%-23s %7s %5s %7s %6s %12s %12s\n", "preset", "d_model", "heads", "max_len", "vocab",
            "parameters", "mult-adds");
   for (i = 0; i < a->word_count; i++) good &= preset_print(preset_find(a->words[i]), json, 1);
   for (k = 0; !a->word_count && k < COUNT(presets); k++)
