@@ -982,6 +982,9 @@ typedef struct syn_decode_config {
   /* SYN_CUT_...: of sources and prompts given as texts. A prompt that does not fit in max_len is
      cut to half of it, which leaves the other half for the output */
   int cut;
+  /* 1: outputs of greedy decoding and of sampling have a score, too. It needs the logits of all
+     tokens in every step, where greedy decoding could do with fewer */
+  int score;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -991,6 +994,10 @@ typedef int (*syn_token_callback)(void *user, int sentence, int token);
 /* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. The
    same holds for its decoder; the model must keep its tokenizers. */
 typedef int (*syn_text_callback)(void *user, syn_text piece);
+/* Text number `index` of syn_decoder_run_texts is decoded: its outputs are those of that sentence of
+   d until the callback returns (syn_decoder_output_text, syn_decoder_output, syn_decoder_cut).
+   Nonzero ends the run. d must not run or change meanwhile, as above. */
+typedef int (*syn_done_callback)(void *user, const syn_decoder *d, size_t index, int sentence);
 
 /* -- text -- */
 
@@ -1345,17 +1352,31 @@ SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
 SYN_API void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
    the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
-   token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
+   token as it is chosen; when it returns nonzero, its sentence ends. With a beam, which chooses at
+   the end, it is an error. */
 SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                                    void *user);
 /* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
-   empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
+   empty. `call`, if not null, gets the text behind the prompt as it is chosen; not with a beam.
    SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens, and config.cut
    leaves it whole. */
 SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
 /* Tokens that were removed from source and prompt of a sentence given as texts. */
 SYN_API int syn_decoder_cut(const syn_decoder *d, int sentence);
+/* Decodes `count` texts, config.sentences at a time, those of similar length together; each has the
+   outputs that syn_decoder_run_text gives it, bit for bit. Sources are not read for lm; prompts may
+   be null: none. `call`, if not null, gets each text once, in the order in which they are done: the
+   number of its calls is the progress. An error of a text names its number, and nothing is decoded
+   then. Seeds [count] and allowed [count, V], below, are those of the texts here; without seeds,
+   sampling draws from the configuration's seed and the number of the text. While it runs it takes
+   at most 40 bytes a text from the allocator. Afterwards the decoder has no outputs. */
+SYN_API syn_status syn_decoder_run_texts(syn_decoder *d, const syn_text *sources,
+                                         const syn_text *prompts, size_t count,
+                                         syn_done_callback call, void *user);
+/* Outputs of later runs have at most so many tokens behind the prompt, the end included; 0: as many
+   as max_len leaves. A prompt that may be cut leaves room for them, or for half of max_len. */
+SYN_API void syn_decoder_set_limit(syn_decoder *d, int tokens);
 /* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
    outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
    draws from seeds[i], without them from the configuration's seed and i. */
@@ -1367,8 +1388,9 @@ SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowe
    last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
 SYN_API void syn_decoder_set_banned(syn_decoder *d, const int *banned);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
-   came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
-   else 0. Lives until the next syn_decoder_run. */
+   came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha, log p that of
+   the tokens behind the prompt; 0 where there is neither a beam nor config.score. Lives until the
+   next run. */
 SYN_API const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
 /* That output as text, prompt included, as syn_tokenizer_decode writes it and with what it returns;
@@ -15990,6 +16012,7 @@ typedef struct syn__sentence {
   int *ids;            /* [room] */
   int room, keep, cut; /* cut: not SYN_CUT_BY_TASK */
   int length, removed; /* results: its tokens; how many the text lost */
+  size_t number;       /* which of several it is, from 1 on; errors name it from 0 on. 0: the only */
 } syn__sentence;
 
 static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
@@ -15998,12 +16021,14 @@ static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side,
   const int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC, own = begin + end;
   const int several = syn__several_texts(m, side) ? SYN_CUT_TEXTS : 0;
   int most = s->room - own, n = syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
+  char number[24] = "";
   s->removed = 0;
+  if (s->number) syn__snprintf(number, sizeof number, " %lu", (unsigned long)(s->number - 1));
   if (!t)
     return syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
   if (n > most && (s->cut == SYN_CUT_NONE || s->keep < own))
-    return syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d; `cut` shortens "
-                     "it", syn__stream_names[side], n, most);
+    return syn__fail(c, SYN_E_SHAPE, "the %s text%s has %d tokens, planned were %d; `cut` shortens "
+                     "it", syn__stream_names[side], number, n, most);
   if (n > most) {
     most = s->keep - own;
     if (s->keep < s->room)
@@ -16031,7 +16056,7 @@ static int syn__run_room(const syn_run *r, int side) {
 
 /* One side of the text of a run. */
 static syn_status syn__run_side(syn_run *r, int side, syn_text text, int *width) {
-  syn__sentence s = {r->text + (side ? r->cap.longest : 0), 0, 0, 0, 0, 0};
+  syn__sentence s = {r->text + (side ? r->cap.longest : 0), 0, 0, 0, 0, 0, 0};
   s.room = s.keep = syn__run_room(r, side);
   s.cut = syn__cut_of(r->m, side, r->cut);
   if (syn__sentence_of(r->tape.c, r->m, side, text, &s)) return r->tape.c->status;
@@ -16483,6 +16508,10 @@ struct syn_decoder {
   uint64_t *heap;                  /* [V] keys of tokens, for sampling */
   int *ids[2];                     /* [sentences, source_len], [sentences, L] tokens of texts */
   int *removed;                    /* [sentences] tokens that they lost by config.cut */
+  int *number;                     /* [sentences] which text of syn_decoder_run_texts; else i */
+  int texts;                       /* 1: syn_decoder_run_texts is at work */
+  int new_tokens;                  /* of an output at most, 0: any */
+  int until;                       /* tokens of an output at most in this run, L or less */
   void *block;
 };
 
@@ -16542,11 +16571,11 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
                      k->source_len, INT_MAX / k->sentences, k->sentences);
   if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
-      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
+      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown | k->score | 1) != 1)
     return syn__fail(d->c, SYN_E_VALUE,
                      "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
-                     "(0 to 1), unknown %d (0 or 1)",
-                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
+                     "(0 to 1), unknown %d, score %d (0 or 1)",
+                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown, k->score);
   if (k->temperature > 0.0f && k->beam > 1)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
                      "beam of 1", (double)k->temperature, k->beam);
@@ -16706,7 +16735,8 @@ static int syn__bounds_row(const float *w, size_t apart, size_t d, signed char *
   return 1;
 }
 
-/* Only greedy decoding needs just the largest logit. A partial panel is filled with 0. */
+/* Only greedy decoding without a score needs just the largest logit. A partial panel is filled with
+   0. */
 #define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
 #define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
 static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
@@ -16716,8 +16746,8 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   syn__logit_bounds *s = &d->bounds;
   const float *panels;
   float most = 0.0f;
-  if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 ||
-      w->size < SYN__BOUNDS_LEAST)
+  if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->config.score ||
+      d->int8 || w->size < SYN__BOUNDS_LEAST)
     return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
   s->scale = syn__layout_floats(k, 1, wide);
@@ -16770,6 +16800,7 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   d->ids[SYN_SRC] = syn__layout_ints(k, sentences, (size_t)d->config.source_len);
   d->ids[SYN_TGT] = syn__layout_ints(k, sentences, limit);
   d->removed = syn__layout_ints(k, 1, sentences);
+  d->number = syn__layout_ints(k, 1, sentences);
   syn__layout_packed(d, k);
   syn__layout_bounds(d, k);
 }
@@ -16830,6 +16861,13 @@ void syn_decoder_free(syn_decoder *d) {
   syn_run_free(d->run);
   syn__free(d->c, d->block);
   syn__free(d->c, d);
+}
+
+void syn_decoder_set_limit(syn_decoder *d, int tokens) {
+  if (!d || syn__decode_busy(d)) return;
+  if (tokens < 0)
+    syn__fail(d->c, SYN_E_VALUE, "decoding: a limit of %d tokens, wanted 0 or more", tokens);
+  else d->new_tokens = tokens;
 }
 
 /* These keep pointers: the caller may change what they point to between two calls, but not within
@@ -16972,7 +17010,7 @@ static void syn__exclude(const syn_decoder *d, int row, float *z) {
   z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
   if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
   if (d->allowed) {
-    const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
+    const unsigned char *allowed = d->allowed + (size_t)d->number[d->row[row].sentence] * v;
     for (i = 0; i < v; i++)
       if (!allowed[i]) z[i] = -INFINITY;
   }
@@ -16984,24 +17022,27 @@ static void syn__exclude(const syn_decoder *d, int row, float *z) {
   z[SYN_END] = end;
 }
 
-/* Of the live rows begin..end-1: block maxima of what may be chosen; for a beam log sum exp, which
-   is over all V classes: leaving tokens out when choosing does not change a probability. */
+/* Of the live rows begin..end-1: block maxima of what may be chosen, which sampling does not need;
+   for a score log sum exp, which is over all V classes: leaving tokens out when choosing does not
+   change a probability. */
 static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_decoder *d = (const syn_decoder *)job;
   size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
     float *z = syn__decode_logits(d, (int)begin);
-    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->row_max(z, v));
+    if (d->config.beam > 1 || d->config.score)
+      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->row_max(z, v));
+    if (d->config.temperature > 0.0f) continue;
     syn__exclude(d, (int)begin, z);
     t->k->block_max(d->block_max + begin * blocks, z, v);
   }
 }
 
-/* The logits of all live rows; sampling needs no block maxima. */
+/* The logits of all live rows. */
 static void syn__make_logits(syn_decoder *d) {
   syn__linear_kind_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
-  if (d->config.temperature == 0.0f)
+  if (d->config.temperature == 0.0f || d->config.score)
     syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
   d->has_logits = 1;
 }
@@ -17113,7 +17154,7 @@ static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
    own), sentence and place, not a running state: a sentence gets the same output whoever is decoded
    beside it. */
 static int syn__choose_sampled(syn_decoder *d, int row) {
-  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
+  uint64_t sentence = (uint64_t)d->number[d->row[row].sentence], place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
   const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
@@ -17152,8 +17193,10 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
     int sentence = d->row[i].sentence;
     syn__extension *e = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
     e->row = i;
-    e->score = 0.0f;
     e->token = d->config.temperature > 0.0f ? syn__choose_sampled(d, i) : syn__choose_best(d, i);
+    e->score = 0.0f;
+    if (d->config.score) /* in the order of syn__beam_top: the same bits */
+      e->score = d->row[i].score - d->log_sum[i] + syn__decode_logits(d, i)[e->token];
     e->ended = (call && call(user, sentence, e->token)) || e->token == SYN_END;
     d->n_top[sentence] = 1;
   }
@@ -17269,8 +17312,8 @@ static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
   if (!kept || d->last) return 0;
   syn__beam_slots(d, to, kept);
   if (d->n_out[sentence] < best) return kept;
-  /* the bound: log p only falls, and the largest divisor is that of L tokens */
-  bound = d->row_next[to].score / syn__length_penalty(d, d->limit);
+  /* the bound: log p only falls, and the largest divisor is that of the longest output */
+  bound = d->row_next[to].score / syn__length_penalty(d, d->until);
   return bound <= d->out[(sentence + 1) * best - 1].score ? 0 : kept;
 }
 
@@ -17338,6 +17381,8 @@ static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
   int i;
   d->sentences = d->live = b->count;
   d->place = d->last = 0;
+  d->until = d->limit;
+  if (d->new_tokens) d->until = syn__min(d->limit, length - 1 + syn__min(d->new_tokens, d->limit));
   for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
     d->row[i].slot = i * d->config.beam;
@@ -17377,8 +17422,8 @@ static int syn__decode_read(syn_decoder *d, int end) {
   return 1;
 }
 
-/* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
-   made. Nothing is allocated. */
+/* Each round reads the newest tokens and chooses the next. Ends when no row lives or the outputs
+   have as many tokens as they may. Nothing is allocated. */
 static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                                   void *user) {
   int length;
@@ -17390,7 +17435,7 @@ static syn_status syn__decode_run(syn_decoder *d, const syn_batch *b, syn_token_
   syn__decode_begin(d, b, length);
   d->cancelled = 0;
   while (d->live && syn__decode_read(d, length)) {
-    d->last = length == d->limit || syn__decode_cancelled(d);
+    d->last = length == d->until || syn__decode_cancelled(d);
     if (d->config.beam == 1) syn__choose_extensions(d, call, user);
     else
       syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
@@ -17406,6 +17451,9 @@ static syn_status syn__decode_batch(syn_decoder *d, const syn_batch *b, syn_toke
                                     void *user) {
   syn_status s;
   d->sentences = 0; /* of what failed nothing can be read */
+  if (call && d->config.beam > 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: a callback with a beam of %d, which chooses its "
+                     "tokens at the end: it wants a beam of 1", d->config.beam);
   d->running = 1;
   s = syn__decode_run(d, b, call, user);
   d->running = 0;
@@ -17414,9 +17462,13 @@ static syn_status syn__decode_batch(syn_decoder *d, const syn_batch *b, syn_toke
 
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                            void *user) {
+  int i;
   if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
     return syn__refusal(d ? d->c : NULL);
-  memset(d->removed, 0, (size_t)d->config.sentences * sizeof *d->removed);
+  for (i = 0; i < d->config.sentences; i++) {
+    d->removed[i] = 0;
+    d->number[i] = i;
+  }
   return syn__leave(d->c, syn__decode_batch(d, b, call, user));
 }
 
@@ -17475,19 +17527,27 @@ static int syn__stream_token(void *user, int sentence, int token) {
   return (!s->left && syn__stream_flush(s)) || stop;
 }
 
-/* One side of a text as sentence i of a batch, in d->ids, with padding behind it. A prompt with its
-   begin token may have L tokens, so that one more can follow. */
+/* How many tokens, with its begin, a prompt may have that can be cut; and how many are left of it.
+   As it is, it may leave one token for the output. */
+static void syn__decode_room(const syn_decoder *d, syn__sentence *s) {
+  const int half = d->limit / 2;
+  if (d->new_tokens) s->room = d->limit + 1 - syn__min(d->new_tokens, d->limit - half);
+  s->keep = d->new_tokens ? s->room : 1 + half;
+}
+
+/* One side of a text as sentence i of a batch, in d->ids, with padding behind it. */
 static syn_status syn__decode_side(syn_decoder *d, int i, int side, syn_text text, int *length) {
-  const int lm = !d->m->task->encoder;
+  const int lm = !d->m->task->encoder, width = side ? d->limit : d->config.source_len;
   syn__sentence s;
   memset(&s, 0, sizeof s);
-  s.room = s.keep = side ? d->limit : d->config.source_len;
-  if (side) s.keep = 1 + d->limit / 2;
-  else s.room = s.keep = syn__min(s.room, syn__run_room(d->run, SYN_SRC));
-  s.ids = d->ids[side] + (size_t)i * (size_t)(side ? d->limit : d->config.source_len);
+  s.ids = d->ids[side] + (size_t)i * (size_t)width;
+  s.room = s.keep = side ? width : syn__min(width, syn__run_room(d->run, SYN_SRC));
   s.cut = lm && d->config.cut == SYN_CUT_BY_TASK ? SYN_CUT_HEAD
                                                  : syn__cut_of(d->m, side, d->config.cut);
+  s.number = d->texts ? 1 + (size_t)d->number[i] : 0;
+  if (side && s.cut != SYN_CUT_NONE) syn__decode_room(d, &s);
   if (syn__sentence_of(d->c, d->m, side, text, &s)) return d->c->status;
+  memset(s.ids + s.length, 0, (size_t)(width - s.length) * sizeof *s.ids);
   *length = s.length;
   d->removed[i] += s.removed;
   return SYN_OK;
@@ -17514,7 +17574,7 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   syn_status status;
   if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
     return syn__refusal(d ? d->c : NULL);
-  d->sentences = 0;
+  d->sentences = d->number[0] = 0;
   if (syn__decode_text(d, 0, source, prompt, length)) return syn__leave(d->c, d->c->status);
   b.src = d->ids[SYN_SRC], b.src_width = length[SYN_SRC];
   b.tgt = d->ids[SYN_TGT], b.tgt_width = length[SYN_TGT];
@@ -17525,6 +17585,90 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   if (call) syn__stream_flush(&stream);
   d->running = 0;
   return syn__leave(d->c, status);
+}
+
+/* -- many texts -- */
+
+/* The texts of one call. Those of a batch have prompts of one length, so they are sorted by the
+   tokens of their prompts first, then of their sources. */
+typedef struct syn__decode_job {
+  const syn_text *side[2]; /* [count] null: none */
+  int *length;             /* [count, 2] tokens of both sides */
+  syn_done_callback call;
+  void *user;
+  int ended;               /* 1: the callback has ended the run */
+} syn__decode_job;
+
+static int syn__decode_order(const void *owner, int a, int b) {
+  const int *length = ((const syn__decode_job *)owner)->length;
+  const int *x = length + 2 * (size_t)a, *y = length + 2 * (size_t)b;
+  if (x[SYN_TGT] != y[SYN_TGT]) return x[SYN_TGT] < y[SYN_TGT] ? -1 : 1;
+  if (x[SYN_SRC] != y[SYN_SRC]) return x[SYN_SRC] < y[SYN_SRC] ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+/* Text number `which` as sentence i. */
+static syn_status syn__decode_place(syn_decoder *d, const syn__decode_job *j, int i, int which,
+                                    int *length) {
+  const syn_text none = {"", 0};
+  d->number[i] = which;
+  return syn__decode_text(d, i, j->side[SYN_SRC] ? j->side[SYN_SRC][which] : none,
+                          j->side[SYN_TGT] ? j->side[SYN_TGT][which] : none, length);
+}
+
+/* The texts order[0] .. order[n-1] as one batch. */
+static syn_status syn__decode_group(syn_decoder *d, syn__decode_job *j, const int *order, int n) {
+  syn_batch b = {n, d->ids[SYN_SRC], d->ids[SYN_TGT], NULL, d->config.source_len, d->limit};
+  syn_status s = SYN_OK;
+  int i, length[2];
+  for (i = 0; i < n && !s; i++) s = syn__decode_place(d, j, i, order[i], length);
+  if (!s) s = syn__decode_batch(d, &b, NULL, NULL);
+  d->running = 1;
+  for (i = 0; i < n && !s && j->call && !j->ended; i++)
+    j->ended = j->call(j->user, d, (size_t)order[i], i) != 0;
+  d->running = 0;
+  return s;
+}
+
+/* All texts are encoded once to sort them, so those that are refused are found before the first is
+   decoded; and once more into their batch. */
+static syn_status syn__decode_all(syn_decoder *d, syn__decode_job *j, size_t count) {
+  const size_t most = (size_t)d->config.sentences;
+  size_t begin, end;
+  syn_status s = SYN_OK;
+  int *order = NULL;
+  for (begin = 0; begin < count && !s; begin++)
+    s = syn__decode_place(d, j, 0, (int)begin, j->length + 2 * begin);
+  if (!s) order = syn__sorted(d->c, j, count, syn__decode_order);
+  if (!s && !order) s = SYN_E_MEMORY;
+  for (begin = 0; begin < count && !s && !j->ended; begin = end) {
+    const int prompt = j->length[2 * (size_t)order[begin] + SYN_TGT];
+    for (end = begin + 1; end < count && end - begin < most; end++)
+      if (j->length[2 * (size_t)order[end] + SYN_TGT] != prompt) break;
+    s = syn__decode_group(d, j, order + begin, (int)(end - begin));
+  }
+  syn__free(d->c, order);
+  return s;
+}
+
+syn_status syn_decoder_run_texts(syn_decoder *d, const syn_text *sources, const syn_text *prompts,
+                                 size_t count, syn_done_callback call, void *user) {
+  syn__decode_job j = {{sources, prompts}, NULL, call, user, 0};
+  syn_status s = SYN_E_MEMORY;
+  if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) ||
+      (count && d->m->task->encoder && !syn__given(d->c, sources, "array of sources")))
+    return syn__refusal(d ? d->c : NULL);
+  if (count > INT_MAX)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: %lu texts, wanted at most %d",
+                     (unsigned long)count, INT_MAX);
+  if (!syn__enter(d->c)) return syn__refusal(d->c);
+  if (!d->m->task->encoder) j.side[SYN_SRC] = NULL;
+  j.length = (int *)syn__alloc(d->c, count ? count : 1, 2 * sizeof *j.length);
+  d->texts = 1;
+  if (j.length) s = syn__decode_all(d, &j, count);
+  d->texts = d->sentences = 0;
+  syn__free(d->c, j.length);
+  return syn__leave(d->c, s);
 }
 
 int syn_decoder_cut(const syn_decoder *d, int sentence) {
