@@ -1010,6 +1010,11 @@ static syn_model *text_model(syn_context *c, const char *spec, int lm) {
   return m;
 }
 
+static int stop_never(void *user, int sentence, int token) {
+  (void)user, (void)sentence, (void)token;
+  return 0;
+}
+
 /* run_text is run with the tokens of the texts; the pieces are the output behind the prompt. */
 static void text_case(const char *spec, int lm, const char *prompt, int beam) {
   const char *from = lm ? "" : "ein Satz";
@@ -1031,7 +1036,8 @@ static void text_case(const char *spec, int lm, const char *prompt, int beam) {
   k.beam = beam;
   d = syn_decoder_new(&c, m, &k);
   by_ids = syn_decoder_new(&c, m, &k);
-  CHECK(d && syn_decoder_run_text(d, text_of(from), text_of(prompt), add_piece, &got) == SYN_OK, "%s", c.message);
+  CHECK(d && syn_decoder_run_text(d, text_of(from), text_of(prompt), beam > 1 ? NULL : add_piece, &got) == SYN_OK, "%s",
+        c.message);
   n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_SRC), text_of(from), src, 39);
   src[n] = SYN_END;
   b.count = 1, b.src = lm ? NULL : src, b.src_width = n + 1;
@@ -1045,8 +1051,13 @@ static void text_case(const char *spec, int lm, const char *prompt, int beam) {
   syn_tokenizer_decode(syn_model_tokenizer(m, SYN_TGT), other, same, want, sizeof want);
   CHECK(syn_decoder_output_text(d, 0, 0, text, sizeof text, &y) == strlen(want) && !strcmp(text, want) && x == y,
         "%s: '%s', wanted '%s'", spec, text, want);
-  if (beam > 1) CHECK(got.count == 0, "%s: a beam streams %d pieces", spec, got.count);
-  else if (strcmp(spec, "byte")) {
+  if (beam > 1) {
+    CHECK(syn_decoder_run_text(d, text_of(from), text_of(prompt), add_piece, &got) == SYN_E_VALUE && got.count == 0 &&
+              strstr(c.message, "a beam of 3") && !syn_decoder_output(d, 0, 0, NULL, NULL),
+          "%s: a beam with a callback: %s", spec, c.message);
+    syn_context_clear(&c);
+    CHECK(syn_decoder_run(d, &b, stop_never, NULL) == SYN_E_VALUE && strstr(c.message, "a beam of 3"), "%s", c.message);
+  } else if (strcmp(spec, "byte")) {
     CHECK(got.count > 0 && !strncmp(text, prompt, strlen(prompt)) && !strcmp(text + strlen(prompt), got.text),
           "%s: streamed '%s' behind '%s', output '%s'", spec, got.text, prompt, text);
     got.stop_after = 2, got.count = 0, got.size = 0;
@@ -1142,6 +1153,207 @@ static void test_text_cut(void) {
   k.cut = 7;
   CHECK(!syn_decoder_new(&c, m, &k) && strstr(c.message, "cut is 7"), "%s", c.message);
   syn_model_free(m);
+}
+
+/* -- many texts in one call -- */
+
+enum { TEXTS = 11 };
+static const char *const many_sources[TEXTS] = {"ein", "", "noch ein Satz", "Test", "ein kleiner", "ein", "und", "5", "kleiner Test ein",
+                                                "noch", "nun"};
+static const char *const many_prompts[TEXTS] = {"", "ein", "", "und", "e", "", "noch", "ein", "ein kleiner Test und noch einer", "", "und"};
+
+/* What the callback has seen. */
+typedef struct many {
+  uint64_t hash[TEXTS]; /* of tokens and score of each output; 0: none */
+  int calls, stop_after, cut[TEXTS];
+  long *cancel;
+} many;
+static uint64_t hash_outputs(const syn_decoder *d, int sentence) {
+  uint64_t hash = 1;
+  int rank, size;
+  float score;
+  const int *ids;
+  for (rank = 0; (ids = syn_decoder_output(d, sentence, rank, &size, &score)) != NULL; rank++)
+    hash = syn_hash(syn_hash(hash, &score, sizeof score), ids, (size_t)size * sizeof *ids);
+  return hash;
+}
+static int many_done(void *user, const syn_decoder *d, size_t index, int sentence) {
+  many *k = (many *)user;
+  CHECK(index < TEXTS && !k->hash[index], "text %lu is done twice", (unsigned long)index);
+  k->hash[index] = hash_outputs(d, sentence);
+  k->cut[index] = syn_decoder_cut(d, sentence);
+  CHECK(syn_decoder_run_text((syn_decoder *)d, text_of(""), text_of(""), NULL, NULL) != SYN_OK && d->c->status, "a run inside");
+  syn_context_clear(d->c);
+  return ++k->calls == k->stop_after;
+}
+
+/* The outputs of each text are those that it has alone. */
+static void many_case(int lm, const syn_decode_config *how, int limit) {
+  static const uint64_t seeds[TEXTS] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11};
+  syn_text sources[TEXTS], prompts[TEXTS];
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d, *one;
+  syn_decode_config k = *how;
+  many all;
+  int i;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "char", lm);
+  for (i = 0; i < TEXTS; i++) sources[i] = text_of(many_sources[i]), prompts[i] = text_of(many_prompts[lm || i != 8 ? i : 0]);
+  memset(&all, 0, sizeof all);
+  d = syn_decoder_new(&c, m, &k);
+  k.sentences = 1;
+  one = syn_decoder_new(&c, m, &k);
+  syn_decoder_set_seeds(d, seeds);
+  syn_decoder_set_limit(d, limit), syn_decoder_set_limit(one, limit);
+  CHECK(!syn_decoder_run_texts(d, lm ? NULL : sources, prompts, TEXTS, many_done, &all) && all.calls == TEXTS, "%d: %s", all.calls,
+        c.message);
+  CHECK(!syn_decoder_output(d, 0, 0, NULL, NULL), "an output behind the last text");
+  for (i = 0; i < TEXTS; i++) {
+    syn_decoder_set_seeds(one, seeds + i);
+    CHECK(!syn_decoder_run_text(one, lm ? text_of("") : sources[i], prompts[i], NULL, NULL) && hash_outputs(one, 0) == all.hash[i] &&
+              syn_decoder_cut(one, 0) == all.cut[i] && (all.cut[i] > 0) == (lm && i == 8),
+          "text %d of %s in batches of %d, beam %d", i, lm ? "lm" : "seq2seq", how->sentences, how->beam);
+  }
+  memset(&all, 0, sizeof all);
+  all.stop_after = 3;
+  CHECK(!syn_decoder_run_texts(d, sources, lm ? prompts : NULL, TEXTS, many_done, &all) && all.calls == 3, "%d: %s", all.calls, c.message);
+  CHECK(!syn_decoder_run_texts(d, NULL, NULL, 0, many_done, &all), "no texts: %s", c.message);
+  syn_decoder_free(one), syn_decoder_free(d);
+  syn_model_free(m);
+}
+
+static int many_cancel(void *user) { return --*(int *)user < 0; }
+static void test_many(void) {
+  static const syn_text longs[2] = {{"ein", 3}, {"noch ein kleiner Test und noch ein Satz", 39}};
+  syn_decode_config k;
+  syn_options o;
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d;
+  many all;
+  int lm, left = 20;
+  for (lm = 0; lm < 2; lm++) {
+    memset(&k, 0, sizeof k);
+    k.sentences = 4;
+    many_case(lm, &k, 0);
+    k.score = 1;
+    many_case(lm, &k, 5);
+    k.temperature = 1.0f, k.top_k = 5, k.sentences = 3;
+    many_case(lm, &k, 0);
+    k.temperature = 0.0f, k.beam = 3, k.best = 2, k.sentences = 16;
+    many_case(lm, &k, 7);
+  }
+  memset(&o, 0, sizeof o);
+  o.cancel = many_cancel, o.cancel_user = &left;
+  syn_context_init(&c, &o);
+  m = text_model(&c, "char", 0);
+  memset(&all, 0, sizeof all);
+  d = syn_decoder_new(&c, m, NULL);
+  CHECK(syn_decoder_run_texts(d, longs, NULL, 2, many_done, &all) == SYN_E_SHAPE && !all.calls && strstr(c.message, "source text 1 has 39 tokens"),
+        "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_decoder_run_texts(d, NULL, NULL, 2, many_done, &all) == SYN_E_VALUE && strstr(c.message, "array of sources"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_decoder_set_limit(d, -1);
+  CHECK(strstr(c.message, "a limit of -1 tokens"), "%s", c.message);
+  syn_context_clear(&c);
+  left = 30;
+  CHECK(syn_decoder_run_texts(d, longs, NULL, 1, NULL, NULL) == SYN_OK, "%s", c.message);
+  left = 3;
+  CHECK(syn_decoder_run_texts(d, longs, NULL, 1, many_done, &all) == SYN_E_CANCELLED && !all.calls, "%s", c.message);
+  CHECK(syn_decoder_run_texts(NULL, longs, NULL, 1, NULL, NULL) == SYN_E_VALUE, "no decoder");
+  syn_decoder_set_limit(NULL, 1);
+  syn_decoder_free(d);
+  syn_model_free(m);
+}
+
+/* A limit for one call gives what a decoder of that max_len gives; a prompt that is cut leaves room for it. */
+static void test_call_limit(void) {
+  static const char *const prompts[] = {"", "ein Satz"};
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d, *small;
+  int i, size = 0, beam;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "char", 1);
+  for (i = 0; i < 2; i++)
+    for (beam = 1; beam < 4; beam += 2) {
+      memset(&k, 0, sizeof k);
+      k.beam = k.best = beam, k.score = 1;
+      d = syn_decoder_new(&c, m, &k);
+      k.max_len = 4 + (int)strlen(prompts[i]);
+      small = syn_decoder_new(&c, m, &k);
+      syn_decoder_set_limit(d, 4);
+      CHECK(!syn_decoder_run_text(d, text_of(""), text_of(prompts[i]), NULL, NULL) &&
+                !syn_decoder_run_text(small, text_of(""), text_of(prompts[i]), NULL, NULL) && hash_outputs(d, 0) == hash_outputs(small, 0) &&
+                syn_decoder_output(d, 0, 0, &size, NULL) && size <= k.max_len,
+            "'%s', beam %d: %d tokens: %s", prompts[i], beam, size, c.message);
+      syn_decoder_set_limit(d, 0);
+      CHECK(!syn_decoder_run_text(d, text_of(""), text_of(prompts[i]), NULL, NULL) && hash_outputs(d, 0) != hash_outputs(small, 0),
+            "without the limit: %s", c.message);
+      syn_decoder_free(d), syn_decoder_free(small);
+    }
+  d = syn_decoder_new(&c, m, NULL); /* max_len is 24 */
+  syn_decoder_set_limit(d, 6);
+  CHECK(!syn_decoder_run_text(d, text_of(""), text_of("ein kleiner Test und"), NULL, NULL) && syn_decoder_cut(d, 0) == 2, "%s", c.message);
+  syn_decoder_set_limit(d, 1000000);
+  CHECK(!syn_decoder_run_text(d, text_of(""), text_of("ein kleiner Test und"), NULL, NULL) && syn_decoder_cut(d, 0) == 8, "%s", c.message);
+  syn_decoder_free(d);
+  syn_model_free(m);
+}
+
+/* The score of an output: the sum of log softmax of its tokens over all V, by a forward pass. */
+static void test_score(void) {
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d, *plain;
+  syn_run *r;
+  int i, j, n, size, same, rows, tgt[24], lm;
+  for (lm = 0; lm < 2; lm++)
+    for (i = 0; i < 2; i++) {
+      float score, none;
+      double sum = 0.0;
+      const int *ids, *other;
+      const float *z;
+      syn_batch b;
+      int src[] = {4, 5, 6, SYN_END};
+      syn_context_init(&c, NULL);
+      m = text_model(&c, "char", lm);
+      memset(&k, 0, sizeof k);
+      memset(&b, 0, sizeof b);
+      k.temperature = (float)i, k.seed = 3;
+      plain = syn_decoder_new(&c, m, &k);
+      k.score = 1;
+      d = syn_decoder_new(&c, m, &k);
+      b.count = 1, b.src_width = 4;
+      if (!lm) b.src = src;
+      CHECK(!syn_decoder_run(d, &b, NULL, NULL) && !syn_decoder_run(plain, &b, NULL, NULL), "%s", c.message);
+      ids = syn_decoder_output(d, 0, 0, &size, &score), other = syn_decoder_output(plain, 0, 0, &same, &none);
+      CHECK(ids && other && size == same && !memcmp(ids, other, (size_t)size * sizeof *ids) && none == 0.0f, "other tokens");
+      tgt[0] = SYN_BEGIN;
+      for (j = 1; j < size; j++) tgt[j] = ids[j - 1];
+      b.tgt = tgt, b.tgt_width = size;
+      r = syn_run_new(&c, m, NULL);
+      CHECK(!syn_run_forward(r, &b), "%s", c.message);
+      z = syn_run_logits(r, 0, &rows);
+      n = syn_model_config(m)->tgt_vocab;
+      for (j = 0; z && j < rows; j++) {
+        double all = 0.0;
+        int v;
+        for (v = 0; v < n; v++) all += exp((double)z[j * n + v]);
+        sum += (double)z[j * n + ids[j]] - log(all);
+      }
+      sum /= pow((5.0 + size) / 6.0, 0.6);
+      CHECK(rows == size && fabs(sum - (double)score) < 1e-4 * fabs(sum) && score < 0.0f, "score %g, wanted %g", (double)score, sum);
+      syn_run_free(r);
+      syn_decoder_free(d), syn_decoder_free(plain);
+      k.score = 2;
+      CHECK(!syn_decoder_new(&c, m, &k) && strstr(c.message, "score 2 (0 or 1)"), "%s", c.message);
+      syn_model_free(m);
+    }
 }
 
 static void test_text(void) {
@@ -1666,6 +1878,8 @@ static void int8_backwards(void *user, void (*task)(void *arg, int i), void *arg
   while (n-- > 0) task(arg, n);
 }
 
+static int int8_packed; /* 1: the model is packed before: the int8 panels are made of its panels */
+
 /* A hash of the outputs and scores, decoded `together` at a time. table: which int8 kernels of the ISA;
    -1: type f32. 0: it has no such kernels. */
 static uint64_t int8_outputs(const syn_options *o, int which, int table, int beam, int together) {
@@ -1681,6 +1895,7 @@ static uint64_t int8_outputs(const syn_options *o, int which, int table, int bea
   syn_context_init(&c, o);
   m = int8_model(&c, which);
   k.sentences = together, k.beam = beam, k.best = beam, k.type = table < 0 ? "f32" : "i8";
+  CHECK(!int8_packed || !syn_model_pack(m), "%s", c.message);
   if (table < 0 || syn__isas.int8(c.kernels, table)) d = syn_decoder_new(&c, m, &k);
   CHECK(d || table >= 0, "case %d: %s", which, c.message);
   if (d && table >= 0) d->run->tape.int8 = syn__isas.int8(c.kernels, table);
@@ -1721,6 +1936,10 @@ static void test_int8(void) {
       o.isa = NULL;
       got = int8_outputs(&o, which, 0, beam, 2);
       CHECK(got == wanted, "case %d beam %d: other bits in batches of 2", which, beam);
+      int8_packed = 1;
+      got = int8_outputs(&o, which, 0, beam, I8_S);
+      int8_packed = 0;
+      CHECK(got == wanted, "case %d beam %d: other bits of a packed model", which, beam);
       o.threads = 3, o.parallel = int8_backwards;
       got = int8_outputs(&o, which, 0, beam, I8_S);
       CHECK(got == wanted, "case %d beam %d: other bits with threads", which, beam);
@@ -1817,6 +2036,9 @@ int main(void) {
   test_sampled_list();
   test_cancel();
   test_text_cut();
+  test_many();
+  test_call_limit();
+  test_score();
   test_text();
   test_callback();
   test_inside();

@@ -450,6 +450,18 @@ static int call_decoder_packed(world *w, uint64_t *hash) { /* int8 panels made o
   syn_decoder_free(d);
   return d != NULL;
 }
+static int hash_done(void *user, const syn_decoder *d, size_t index, int sentence) {
+  int size;
+  const int *ids = syn_decoder_output(d, sentence, 0, &size, NULL);
+  (void)index;
+  *(uint64_t *)user = syn_hash(*(uint64_t *)user, ids, (size_t)size * sizeof *ids);
+  return 0;
+}
+static int call_run_texts(world *w, uint64_t *hash) {
+  const syn_text texts[] = {{"abc", 3}, {"a", 1}, {"ba", 2}};
+  *hash = 1;
+  return !syn_decoder_run_texts(w->decoder, texts, NULL, 3, hash_done, hash);
+}
 static int call_trainer_run(world *w, uint64_t *hash) { /* goes on where it failed */
   syn_status status = syn_trainer_run(w->t, w->d, w->d, NULL, NULL);
   *hash = hash_model(SYN_HASH_START, w->m);
@@ -722,7 +734,7 @@ static int silent_passes(world *w) {
   b.labels = labels;
   b.src_width = b.tgt_width = 4;
   ok = !syn_run_forward(w->r, &b) && syn_run_logits(w->r, 0, &size) &&
-       !syn_run_backward(w->r, &b, &loss) && !syn_run_text(w->r, text, text) &&
+       !syn_run_backward(w->r, &b, &loss) && !syn_run_text(w->r, text, text) && !syn_run_cut(w->r) &&
        !syn_run_value(w->r, "out", 0, &value) && syn_run_attention(w->r, 0, 0, 0, sizes) &&
        !syn_run_vector(w->r, "encoder.0", 0, SYN_VECTOR_MEAN, row, WIDTH) &&
        syn_run_node(w->r, syn_model_node(w->m, 0), NULL, 0, &value) &&
@@ -738,7 +750,8 @@ static int silent_passes(world *w) {
   syn_decoder_set_allowed(w->decoder, allowed);
   syn_decoder_set_banned(w->decoder, banned);
   syn_decoder_set_seeds(w->decoder, seeds);
-  ok = ok && !syn_decoder_run(w->decoder, &b, never, NULL) &&
+  syn_decoder_set_limit(w->decoder, 3);
+  ok = ok && !syn_decoder_run(w->decoder, &b, never, NULL) && !syn_decoder_cut(w->decoder, 0) &&
        syn_decoder_output(w->decoder, 0, 0, &size, NULL) &&
        !syn_decoder_run_text(w->decoder, text, syn_text_of(""), NULL, NULL) &&
        syn_decoder_output_text(w->decoder, 0, 0, out, sizeof out, NULL) < 100;
@@ -781,7 +794,7 @@ static int silent_tokenizer(world *w) {
   int ids[9], first, n = syn_tokenizer_encode(t, syn_text_of("abc"), ids, 9);
   char out[9];
   syn_model_set_tokenizers(w->m, t, t);
-  return n == 3 && syn_tokenizer_size(t) == SYN_FIRST_TOKEN + 7 && !syn_tokenizer_flags(t) &&
+  return n == 3 && syn_tokenizer_cut(t, syn_text_of("abcabc"), SYN_CUT_MIDDLE, ids, 3) == 6 && syn_tokenizer_size(t) == SYN_FIRST_TOKEN + 7 && !syn_tokenizer_flags(t) &&
          !syn_tokenizer_sentinels(t, &first) && !strcmp(syn_tokenizer_type(t), "char") &&
          syn_tokenizer_decode(t, ids, n, out, sizeof out) == 3 &&
          syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9 &&
@@ -799,7 +812,7 @@ static int silent_data(world *w) {
   syn_corrupt_sizes(&k, 4, &n_src, &n_tgt);
   syn_corrupt(&k, text, 4, &r, src, tgt);
   n = syn_data_count(w->d) == ROWS && syn_data_row(w->d, 0, SYN_SRC, &n) && n_src + n_tgt == 6 &&
-      !syn_data_unknown(w->d, SYN_SRC, NULL);
+      !syn_data_unknown(w->d, SYN_SRC, NULL) && !syn_data_set_cut(w->d, SYN_CUT_HEAD) && !syn_data_cut(w->d, NULL);
   syn_data_corrupt(w->d, &k); /* an error where the rows have targets */
   syn_context_clear(&w->c);
   return n;
@@ -991,6 +1004,7 @@ static const struct job {
             {"syn_trainer_load_from", call_trainer_load_from, 0},
             {"syn_trainer_load", call_trainer_load, 0},
             {"syn_decoder_new", call_decoder_new, 0},
+            {"syn_decoder_run_texts", call_run_texts, MAY_CHANGE},
             {"syn_tokenizer_learn, byte", call_byte, 0},
             {"syn_tokenizer_learn, char", call_char, 0},
             {"syn_tokenizer_learn, space", call_space, 0},
@@ -1032,7 +1046,7 @@ static const char silent[] =
     " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_cut syn_run_value"
     " syn_run_vector syn_run_backward syn_run_node syn_run_tokens syn_model_maker syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
-    " syn_data_set_cut syn_data_cut syn_decoder_cut syn_tokenizer_cut"
+    " syn_data_set_cut syn_data_cut syn_decoder_cut syn_decoder_set_limit syn_tokenizer_cut"
     " syn_corrupt_sizes syn_corrupt syn_trainer_free syn_trainer_state syn_trainer_config"
     " syn_trainer_step syn_trainer_accumulate syn_trainer_update syn_trainer_backward"
     " syn_trainer_gradient syn_trainer_batch_loss"

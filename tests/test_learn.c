@@ -378,7 +378,7 @@ static void test_sizes(void) {
         chosen(l, 1e14).hold_back, chosen(l, 1e12).hold_back);
   l.side[SYN_SRC].longest = 1000;
   k = chosen(l, 1e13);
-  CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
+  CHECK(k.max_len == 512 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
         (double)k.dropout, k.batch_tokens);
   l.side[SYN_SRC].tokens = l.side[SYN_TGT].tokens = 5e5;
   CHECK(chosen(l, 5e12).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
