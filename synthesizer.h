@@ -994,8 +994,8 @@ typedef int (*syn_token_callback)(void *user, int sentence, int token);
 /* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. The
    same holds for its decoder; the model must keep its tokenizers. */
 typedef int (*syn_text_callback)(void *user, syn_text piece);
-/* Text number `index` of syn_decoder_run_texts is decoded: its outputs are those of that sentence of
-   d until the callback returns (syn_decoder_output_text, syn_decoder_output, syn_decoder_cut).
+/* Text number `index` of syn_decoder_run_texts is decoded: its outputs are those of that sentence
+   of d until the callback returns (syn_decoder_output_text, syn_decoder_output, syn_decoder_cut).
    Nonzero ends the run. d must not run or change meanwhile, as above. */
 typedef int (*syn_done_callback)(void *user, const syn_decoder *d, size_t index, int sentence);
 
@@ -16012,7 +16012,7 @@ typedef struct syn__sentence {
   int *ids;            /* [room] */
   int room, keep, cut; /* cut: not SYN_CUT_BY_TASK */
   int length, removed; /* results: its tokens; how many the text lost */
-  size_t number;       /* which of several it is, from 1 on; errors name it from 0 on. 0: the only */
+  size_t number;       /* of several texts: 1 + its number, which errors name; 0: the only one */
 } syn__sentence;
 
 static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
