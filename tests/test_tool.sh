@@ -589,8 +589,8 @@ refused 'plot: no such folder' 1 'syn: nowhere/page: cannot create a file beside
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \
   "$? $(cat err) $(grep -c '"passes":{"loss":[0-9]' page)"
-is 'trace: a target' 0 "$("$SYN" trace -m m --input abc --target cba -o page2; cmp -s page page2
-  echo $(grep -c '"labels":null' page2))"
+is 'trace: a target' '0 0 1 0' "$("$SYN" trace -m m --input abc --target cba -o page2; cmp -s page page2
+  echo $(grep -c '"labels":null' page2) $(grep -c '"own":true' page2) $(grep -c '"own":true' page) $?)"
 "$SYN" trace -m m --input abc --input2 cba --compare h -o page 2>err
 is 'trace: two inputs and two models' '0 4' "$? $(grep -c '"tokens":{"source":\[' page)"
 printf 'red cat\tchat rouge\n' >young.tsv
@@ -599,6 +599,7 @@ printf 'red cat\tchat rouge\n' >young.tsv
 "$SYN" trace -m young --input 'red zzz' -o page 2>err
 is 'trace: an answer without an end' "0 1 syn: the model's answer to --input has no end within its max_len 20: \
 its first tokens are shown" "$? $(grep -c '"tokens":{"source":\[' page) $(head -n 1 err)"
+is 'trace: the text of unknown tokens' 1 "$(grep -c '\[1,"z"\],\[1,"z"\],\[1,"z"\]' page)"
 has 'trace: unknown tokens' 'syn: warning: --input: 3 of 7 source tokens are unknown (43 %)*' "$(tail -n 1 err)"
 refused 'trace: a source that is too long' 1 "syn: --input does not fit the model's max_len 20: red*" \
   trace -m young --input 'red cat red cat red cat' -o page

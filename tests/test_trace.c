@@ -50,6 +50,7 @@ static const char *json_end(const char *at) {
   if (*at == '"') return json_string_end(at);
   if (*at == '{' || *at == '[') return json_list_end(at);
   if (!strncmp(at, "null", 4) || !strncmp(at, "true", 4)) return at + 4;
+  if (!strncmp(at, "false", 5)) return at + 5;
   n = strspn(at, "+-.0123456789e");
   return n ? at + n : NULL;
 }
@@ -236,6 +237,94 @@ static void test_runs(void) {
   run_case(&k);
   k.decoder = "concat(mh_dot_att | rel_pos -> syn_att(V)) -> highway(ffl) -> rms_norm";
   run_case(&k);
+}
+
+/* -- texts that the vocabulary does not hold; the loss without smoothing; an own answer -- */
+
+/* "tokens".NAME of the text with a tokenizer that learned "ab b c. é", must contain `wanted`. */
+static void own_text(const char *type, const char *given, const char *wanted) {
+  syn_text known = syn_text_of("ab b c. \xC3\xA9"), own = syn_text_of(given);
+  syn_config k = two_config("lm");
+  syn_trace_config t;
+  syn_limits l;
+  syn_context c;
+  syn_tokenizer *words;
+  syn_model *m;
+  syn_run *r;
+  syn_batch b;
+  int ids[64];
+  char *json;
+  memset(&l, 0, sizeof l);
+  memset(&b, 0, sizeof b);
+  memset(&t, 0, sizeof t);
+  syn_context_init(&c, NULL);
+  words = syn_tokenizer_learn(&c, type, 0, &known, 1);
+  k.tgt_vocab = syn_tokenizer_size(words);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, NULL, words);
+  b.count = 1;
+  b.tgt = ids;
+  l.length = b.tgt_width = syn_tokenizer_encode(words, own, ids, 64);
+  r = syn_run_new(&c, m, &l);
+  CHECK(!syn_run_forward(r, &b), "%s: %s", type, c.message);
+  t.target = own;
+  json = document(&c, m, r, &t);
+  CHECK(strstr(json, wanted) != NULL, "%s \"%s\": wanted %s in %.300s", type, given, wanted,
+        json_get(json_get(json, "tokens"), "target"));
+  free(json);
+  t.target.size = 0;
+  json = document(&c, m, r, &t);
+  CHECK(!strstr(json, wanted), "%s: without the text", type);
+  free(json);
+  syn_run_free(r);
+  syn_model_free(m);
+}
+static void test_own_text(void) {
+  own_text("space", "zoo  b wolf\tx ab", "[1,\"zoo\"],[5,\"b\"],[1,\"wolf\"],[1,\"x\"],[4,\"ab\"]]");
+  own_text("char", "axc", "[1,\"x\"]");
+  own_text("char", "\xC3\xA9\xC3\xBC.", "[1,\"\xC3\xBC\"]");
+  own_text("bpe:20", "ab x b", "[1,\"x\"]");
+}
+
+/* "passes" of a network with label smoothing and of the same without: the cross-entropy of both is the loss
+   of the second. */
+static void test_passes(const char *task) {
+  double plain[2], loss[2];
+  syn_context c;
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 2; i++) {
+    syn_config k = two_config(task);
+    syn_batch b = two(task);
+    syn_trace_config t;
+    syn_limits l;
+    const char *passes;
+    syn_model *m;
+    syn_run *r;
+    float measured = 0.0f;
+    char *json;
+    memset(&l, 0, sizeof l);
+    memset(&t, 0, sizeof t);
+    l.keep = b.count = 1;
+    l.src_rows = 20;
+    k.label_smoothing = i ? 0.0f : 0.25f;
+    m = syn_model_new(&c, &k);
+    r = syn_run_new(&c, m, &l);
+    CHECK(!syn_run_backward(r, &b, &measured), "%s", c.message);
+    t.loss = &measured;
+    t.own = i;
+    json = document(&c, m, r, &t);
+    passes = json_get(json, "passes");
+    loss[i] = atof(json_get(passes, "loss"));
+    plain[i] = atof(json_get(passes, "cross_entropy"));
+    CHECK(atof(json_get(passes, "smoothing")) == (double)k.label_smoothing, "%s: %.100s", task, passes);
+    CHECK(json_is(json_get(passes, "own"), i ? "true" : "false"), "%s: %.100s", task, passes);
+    free(json);
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+  CHECK(fabs(plain[0] - loss[1]) < 1e-5 && fabs(plain[1] - loss[1]) < 1e-5 && fabs(loss[0] - loss[1]) > 1e-4,
+        "%s: losses %.6f %.6f, cross-entropies %.6f %.6f", task, loss[0], loss[1], plain[0], plain[1]);
 }
 
 /* What it refuses; a run without `keep`, one of a model in panels; summaries. */
@@ -462,5 +551,10 @@ int main(void) {
   test_broken();
   test_places();
   test_tokens();
+  test_own_text();
+  test_passes("seq2seq");
+  test_passes("lm");
+  test_passes("classify");
+  test_passes("tag");
   return CHECK_END("trace");
 }

@@ -16,13 +16,18 @@ typedef struct syn_trace_config {
      larger ones a summary is written. 0: 32,768 and 2,048 */
   size_t values, weights;
   const float *loss; /* of syn_run_backward; null: the pass was forward */
+  /* the texts that the tokens were made of, or empty: a token that is unknown is shown as its own
+     text, as far as the tokens can be found in the text, one after the other */
+  syn_text source, target;
+  int own; /* 1: the labels are what the model answered, which says nothing about right and wrong */
 } syn_trace_config;
 
 /* One JSON document of a network and one sentence of the last pass of its run.
    `syn trace --document FILE` makes a page of it, as does traceView(element, document) of
    tools/trace.js:
      task, encoder, decoder, config   the texts, all numbers resolved
-     passes     {"loss"}: of syn_run_backward, else null
+     passes     {"loss", "smoothing", "cross_entropy", "own"}: loss of syn_run_backward, which has
+                label smoothing; the same without it; both null after a forward pass; own as above
      tokens     {"source", "target", "labels"}: [id, text or null] each; null: there are none
      top        by row of the logits: the 5 most probable [id, text, probability]; null: no pass
      vocabulary texts of the classes; null: no tokenizer, or more than 1,024
@@ -55,7 +60,8 @@ typedef struct document_writer {
   const syn_fault *fault; /* of a network that did not build, or null */
   const char *message;
   const float *loss;
-  int sentence;
+  syn_text texts[2]; /* source, target */
+  int sentence, own;
   size_t values, weights; /* largest arrays that are written in full */
   int ok;                 /* 0: the sink failed, it is not called again */
 } document_writer;
@@ -197,25 +203,61 @@ static int doc_shift(const document_writer *w) {
   return !doc_has_classes(w) ? 0 : doc_is(w, "tag") ? SYN_FIRST_TOKEN - 1 : SYN_FIRST_TOKEN;
 }
 
+static int doc_is_space(char ch) { return ch == ' ' || (ch >= '\t' && ch <= '\r'); }
+static char doc_lower(char ch) { return ch >= 'A' && ch <= 'Z' ? (char)(ch + 32) : ch; }
+
+/* Moves *at behind the text of a token that the tokenizer knows, without regard to case and to
+   spaces before it; 0: other text stands there. */
+static int doc_pass(syn_text text, size_t *at, syn_text piece) {
+  size_t i, from = *at, first = 0;
+  while (from < text.size && doc_is_space(text.at[from])) from++;
+  while (first < piece.size && doc_is_space(piece.at[first])) first++;
+  if (piece.size - first > text.size - from) return 0;
+  for (i = first; i < piece.size; i++)
+    if (doc_lower(text.at[from + i - first]) != doc_lower(piece.at[i])) return 0;
+  *at = from + piece.size - first;
+  return 1;
+}
+/* The text of an unknown token at *at, which moves behind it: a word, or a character. */
+static syn_text doc_unknown(syn_text text, size_t *at, int words) {
+  size_t from;
+  while (*at < text.size && words && doc_is_space(text.at[*at])) ++*at;
+  from = *at;
+  if (*at < text.size) syn_text_next(text, at);
+  while (words && *at < text.size && !doc_is_space(text.at[*at])) ++*at;
+  text.at += from;
+  text.size = *at - from;
+  return text;
+}
+
+/* own: the text that the tokens were made of, or empty. */
 static void doc_ids(document_writer *w, const char *name, int side, const int *ids, int count,
-                    int shift) {
+                    int shift, syn_text own) {
+  const syn_tokenizer *t = syn_model_tokenizer(w->m, side);
+  const int words = t && !strncmp(syn_tokenizer_type(t), "space", 5);
+  size_t at = 0;
   int i;
   doc_put(w, "\"%s\":", name);
   if (!ids || count < 1) doc_put(w, "null");
   for (i = 0; ids && i < count; i++) {
     doc_put(w, "%s[%d,", i ? "," : "[", ids[i]);
-    doc_piece(w, syn_model_tokenizer(w->m, side), ids[i] + shift);
+    if (ids[i] == SYN_UNKNOWN && at < own.size && t) doc_text(w, doc_unknown(own, &at, words));
+    else doc_piece(w, t, ids[i] + shift);
+    if (ids[i] >= SYN_FIRST_TOKEN && !doc_pass(own, &at, syn_tokenizer_piece(t, ids[i], words)))
+      own.size = 0; /* lost: the tokens that follow are not found either */
     doc_put(w, i + 1 < count ? "]" : "]]");
   }
 }
 
 static void doc_tokens(document_writer *w) {
   static const char *const names[] = {"source", "target", "labels"};
+  const syn_text none = {NULL, 0};
   int k, count;
   doc_put(w, ",\"tokens\":{");
   for (k = 0; k < 3; k++) {
     const int *ids = w->r ? syn_run_tokens(w->r, k, w->sentence, &count) : NULL;
-    doc_ids(w, names[k], k > 0, ids, ids ? count : 0, k < 2 ? 0 : doc_shift(w));
+    const int shift = k < 2 ? 0 : doc_shift(w);
+    doc_ids(w, names[k], k > 0, ids, ids ? count : 0, shift, shift ? none : w->texts[k > 0]);
     doc_put(w, k < 2 ? "," : "}");
   }
 }
@@ -228,6 +270,34 @@ static int doc_next_class(const float *z, int width, int last) {
     if (best < 0 || z[i] > z[best]) best = i;
   }
   return best;
+}
+
+/* Mean of -log p of the labels, p = softmax of the rows of logits z [rows, classes]. */
+static double doc_cross_entropy(document_writer *w, const float *z, int width) {
+  const int none = doc_is(w, "classify") ? -1 : SYN_PAD; /* this label does not count */
+  int rows, i, j, count = 0;
+  const int *labels = syn_run_tokens(w->r, 2, w->sentence, &rows);
+  double loss = 0.0;
+  for (i = 0; labels && i < rows; i++, z += width) {
+    double sum = 0.0, top = (double)z[0];
+    if (labels[i] == none || labels[i] < 0 || labels[i] >= width) continue;
+    for (j = 1; j < width; j++) top = (double)z[j] > top ? (double)z[j] : top;
+    for (j = 0; j < width; j++) sum += exp((double)z[j] - top);
+    loss += log(sum) + top - (double)z[labels[i]];
+    count++;
+  }
+  return count ? loss / count : 0.0;
+}
+static void doc_passes(document_writer *w, const float *z, int width) {
+  const int done = w->loss && z && *w->loss - *w->loss == 0.0f;
+  double plain = done ? doc_cross_entropy(w, z, width) : 0.0;
+  doc_put(w, ",\"passes\":{");
+  if (done) doc_number(w, "\"loss\":", (double)*w->loss);
+  else doc_put(w, "\"loss\":null");
+  doc_number(w, ",\"smoothing\":", (double)syn_model_config(w->m)->label_smoothing);
+  if (done && plain - plain == 0.0) doc_number(w, ",\"cross_entropy\":", plain);
+  else doc_put(w, ",\"cross_entropy\":null");
+  doc_put(w, ",\"own\":%s}", w->own ? "true" : "false");
 }
 
 /* The most probable classes of each row of logits z [rows, classes]. */
@@ -365,12 +435,9 @@ static void doc_all(document_writer *w) {
   size_t i;
   w->ok = 1;
   doc_config_of(w);
-  if (w->loss && *w->loss - *w->loss == 0.0f)
-    doc_number(w, ",\"passes\":{\"loss\":", (double)*w->loss);
-  else doc_put(w, ",\"passes\":{\"loss\":null");
-  doc_put(w, "}");
-  doc_tokens(w);
   if (w->r) z = syn_run_logits(w->r, w->sentence, &rows);
+  doc_passes(w, z, width);
+  doc_tokens(w);
   doc_top(w, z, rows, width);
   doc_vocabulary(w, width);
   doc_put(w, ",\n\"nodes\":[");
@@ -402,7 +469,10 @@ static inline syn_status syn_trace(const syn_model *m, const syn_run *r, const s
   if (!m || !r || !sink || !sink->write) return SYN_E_VALUE;
   w.r = r;
   w.m = m;
-  if (k) w.sentence = k->sentence, w.values = k->values, w.weights = k->weights, w.loss = k->loss;
+  if (k) {
+    w.sentence = k->sentence, w.values = k->values, w.weights = k->weights, w.loss = k->loss;
+    w.texts[0] = k->source, w.texts[1] = k->target, w.own = k->own;
+  }
   if (w.sentence && !syn_run_tokens(r, SYN_SRC, w.sentence, &count) &&
       !syn_run_tokens(r, SYN_TGT, w.sentence, &count))
     return SYN_E_VALUE;

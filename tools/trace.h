@@ -176,6 +176,7 @@ static void token_text(token_row *t, task of, const syn_tokenizer *by, syn_text 
 /* What the network reads and is to answer: tokens of the source, of the decoder, labels. */
 typedef struct trace_rows {
   token_row row[3];
+  syn_text text[2]; /* of the source, of the decoder */
 } trace_rows;
 
 static void rows_free(trace_rows *r) {
@@ -190,6 +191,9 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
   const syn_tokenizer *target = syn_model_tokenizer(m, SYN_TGT);
   int k;
   for (k = 0; k < 3; k++) r->row[k].count = 0;
+  memset(r->text, 0, sizeof r->text);
+  if (t->of != LM) r->text[0] = p->side[0][i];
+  if (t->of < CLASSIFY) r->text[1] = first_alternative(p, i);
   if (t->of != LM) token_text(&r->row[0], t->of, syn_model_tokenizer(m, SYN_SRC), p->side[0][i]);
   k = r->row[0].count;
   if (t->of == SEQ2SEQ || t->of == CLASSIFY) token_put(&r->row[0], &end, 1);
@@ -200,7 +204,7 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
     return;
   }
   token_put(&r->row[1], &begin, 1);
-  token_text(&r->row[1], t->of, target, first_alternative(p, i));
+  token_text(&r->row[1], t->of, target, r->text[1]);
   token_put(&r->row[2], r->row[1].ids + 1, r->row[1].count - 1);
   token_put(&r->row[2], &end, 1);
 }
@@ -229,6 +233,7 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   if (b.labels) syn_run_backward(r, &b, &loss);
   else syn_run_forward(r, &b);
   check(&t->c);
+  config.source = rows->text[0], config.target = rows->text[1], config.own = t->own;
   config.values = (size_t)opt_int(t->a, "values");
   config.weights = t->shown ? 1 : (size_t)opt_int(t->a, "weights");
   put_format(&t->page, "%s{\"title\":", t->documents ? "," : "");

@@ -176,6 +176,7 @@ align-items:center;justify-content:start;font-size:13px}
 
   function tokenText(pair) {
     if (!pair) return '';
+    if (pair[0] === 1 && pair[1] && pair[1] !== '\uFFFD') return pair[1] + ' (unknown)';
     if (pair[0] < 4) return SPECIAL[pair[0]];
     return pair[1] === null ? '#' + pair[0] : pair[1].replace(/^ +/, s => '␣'.repeat(s.length)) ||
       '␣';
@@ -660,9 +661,20 @@ align-items:center;justify-content:start;font-size:13px}
     if (part === 'value') return node.value;
     if (part.startsWith('#')) {
       const param = of.params.find(p => partName(node, p) === part);
-      return param ? param.value : null;
+      return param && part === '#alpha' ? sharesOf(param) : param ? param.value : null;
     }
     return node.parts[part] || null;
+  }
+  /* A mixture of scores: the trained numbers of a head become shares by a softmax. */
+  function sharesOf(param) {
+    const x = numbers(param.value, 'x'), width = param.value.shape[param.value.shape.length - 1];
+    if (!(x instanceof Float32Array)) return param.value;
+    const shares = x.map(Math.exp);
+    for (let i = 0; i < shares.length; i += width) {
+      const row = shares.subarray(i, i + width), sum = row.reduce((a, b) => a + b, 0);
+      row.forEach((p, j) => row[j] = p / sum);
+    }
+    return Object.assign({}, param.value, {x: shares});
   }
   function partName(node, param) {
     return '#' + (param.name.startsWith(node.path + '.') ? param.name.slice(node.path.length + 1)
@@ -686,11 +698,13 @@ align-items:center;justify-content:start;font-size:13px}
     const wait = html('p', {class: 'dim'}, 'Not computed yet at this step.');
     const param = view.part.startsWith('#');
     add(box, [live && !param && !reached(node.id, false) ? wait
-      : arrayView(of, node, value, 'x', param ? 'weights' : 'values', limit),
+      : arrayView(of, node, value, 'x', view.part === '#alpha' ? 'shares: softmax of the weights'
+        : param ? 'weights' : 'values', limit),
     live && !reached(node.id, true) && numbers(value, 'dx')
       ? html('div', null, html('h3', null, 'gradients'), html('p', {class: 'dim'},
         'Not computed yet at this step.'))
-      : arrayView(of, node, value, 'dx', 'gradients', limit)]);
+      : arrayView(of, node, value, 'dx', view.part === '#alpha' ? 'gradients of the weights'
+        : 'gradients', limit)]);
     return box;
   }
 
@@ -882,7 +896,8 @@ align-items:center;justify-content:start;font-size:13px}
       })),
       html('p', {class: 'dim small'}, 'Rows are queries (' + n.stream +
         ' tokens), columns are keys (' +
-        keyStream(of, n) + ' tokens). Hatched: hidden by the causal mask.'),
+        keyStream(of, n) + ' tokens).' + (isMasked(of, n, ['query', 'key'], 0, 1)
+          ? ' Hatched: hidden by the causal mask.' : '')),
       html('div', {class: 'two'}, attentionPane(view.a), view.b >= 0 ? attentionPane(view.b) :
         null),
       html('h3', null, 'All layers and heads'),
@@ -923,11 +938,12 @@ align-items:center;justify-content:start;font-size:13px}
   }
   function answersView(of) {
     if (!of.top || !of.top.length) return null;
-    const given = (of.tokens.labels || []).map(tokenLabel);
+    const given = (of.tokens.labels || []).map(tokenLabel), own = of.passes.own;
     const target = tokensOf(of, of.top.length === (of.tokens.target || []).length ? 'target' :
       'source');
     return html('div', {class: 'scroll'}, html('table', null, html('tr', null,
-      [target && of.top.length > 1 ? 'at' : '', given.length ? 'label' : '', 'most probable',
+      [target && of.top.length > 1 ? 'at' : '',
+        !given.length ? '' : own ? 'its own answer' : 'label', 'most probable',
         ''].map(t =>
         html('th', null, t))), of.top.map((row, i) => html('tr', null,
       html('td', null, of.top.length > 1 && target ? target[i] : ''),
@@ -935,8 +951,8 @@ align-items:center;justify-content:start;font-size:13px}
       html('td', null, row.filter((c, k) => !k || c[2] >= .0005).map((c, k) => html('span',
         {class: k ? 'dim' : '', style: 'margin-right:12px'},
         tokenLabel(c) + ' ' + (100 * c[2]).toFixed(1) + ' %'))),
-      html('td', null, given[i] === undefined ? '' : tokenLabel(row[0]) === given[i] ? '✓' :
-        '✗')))));
+      html('td', null, given[i] === undefined || own ? '' : tokenLabel(row[0]) === given[i]
+        ? '✓' : '✗')))));
     function tokenLabel(pair) {
       return of.task === 'classify' || of.task === 'tag'
         ? (pair[1] === null ? 'class ' + pair[0] : pair[1]) : tokenText(pair);
@@ -1030,6 +1046,14 @@ align-items:center;justify-content:start;font-size:13px}
       view.pos + ' of ' + list.length + ': ' + doc().nodes[now.node].kind + ' ' +
         doc().nodes[now.node].key;
   }
+  function lossText(passes) {
+    if (passes.loss === null) return '';
+    const of = passes.own ? ' of its own answer ' : ' ';
+    if (!passes.smoothing) return ', loss' + of + number(passes.loss);
+    return ', loss' + of + number(passes.loss) + ' with label smoothing ' +
+      number(passes.smoothing) + ', cross-entropy without it ' +
+      (passes.cross_entropy === null ? '?' : number(passes.cross_entropy));
+  }
   function drawHead() {
     const of = doc(), k = of.config, many = documents.length > 1;
     const options = chosen => documents.map((d, i) => html('option', {value: i,
@@ -1050,7 +1074,7 @@ align-items:center;justify-content:start;font-size:13px}
         k.d_model + ', ' + k.heads + ' heads, at most ' + k.max_len + ' tokens, ' +
           of.params.reduce((s, p) =>
         s + p.value.shape.reduce((a, b) => a * b, 1), 0).toLocaleString('en') + ' parameters' +
-        (of.passes.loss !== null ? ', loss ' + number(of.passes.loss) : '')), view.b < 0
+        lossText(of.passes)), view.b < 0
         ? [tokenRow('source', tokensOf(of, 'source')), tokenRow('target', tokensOf(of, 'target'))] :
           null),
       view.b < 0 ? html('div', null, answersView(of)) : null),
