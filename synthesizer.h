@@ -82,6 +82,7 @@
      check                          syn_kind_check checks a layer of your own
    Then, for all:
      model plan                     syn_plan_of
+     settings                       constructors from text, for other languages
      small kernels ... small text   a second, tiny engine of integers for boards: SYN_SMALL
      small build ... small model    a network becomes an array for it; out with SYN_NO_TRAIN
 
@@ -1456,6 +1457,23 @@ SYN_API syn_model *syn_model_load_from(syn_context *c, const syn_source *source)
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
 #endif
 
+/* -- from text -- */
+
+/* The same as the functions _new, for a caller in another language that lays out no struct. The
+   settings are texts key=value, one a line or with semicolons between. The keys are the fields of
+   the struct, but for callbacks and what they are handed; of a model also $NAME, for its `vars`:
+     "task=lm; decoder=pos -> res(syn_att(R+V)) -> ff($n)  # a comment \n $n=64; tgt_vocab=100"
+   Blanks around key and value do not count. # begins a comment, to the end of the line. A value in
+   quotes may hold line ends, # and ; but no quote. An empty text and a field that is not given are
+   the default. An error (SYN_E_VALUE) is a key that is not known or given twice, and a value of
+   another type. Null: no settings. */
+SYN_API syn_context *syn_context_with(const char *settings); /* as syn_context_new: isa, threads */
+SYN_API syn_model *syn_model_with(syn_context *c, const char *settings);    /* syn_config */
+SYN_API syn_run *syn_run_with(syn_context *c, const syn_model *m,
+                              const char *settings);                        /* syn_limits */
+SYN_API syn_decoder *syn_decoder_with(syn_context *c, const syn_model *m,
+                                      const char *settings);                /* syn_decode_config */
+
 /* ==============================================================================================
    >>api train   functions that train: gradients, tapes of your own, training, writing of models
    ============================================================================================== */
@@ -1722,6 +1740,13 @@ SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capa
    row that is wrong, 0 being the first. */
 SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                              const syn_text *tgt, size_t count);
+
+/* From text, see syn_model_with. */
+SYN_API syn_trainer *syn_trainer_with(syn_context *c, syn_model *m,
+                                      const char *settings);                /* syn_train_config */
+/* syn_learn_config and the fields of its `choice` that are no results. */
+SYN_API syn_model *syn_learn_with(syn_context *c, const char *settings, const syn_text *src,
+                                  const syn_text *tgt, size_t count);
 
 /* The same step by step, for a program that looks at the choice, or trains another way. Each takes
    the configuration that syn_learn takes, with a `choice`. */
@@ -16522,6 +16547,7 @@ static syn_status syn__decode_type(syn_decoder *d) {
   int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
   size_t i;
   if (which < 0) return SYN_E_VALUE;
+  d->config.type = types[which]; /* the caller's text need not live */
   for (k = 0; which && syn__isas.int8(d->c->kernels, k); k++)
     d->int8 = syn__isas.int8(d->c->kernels, k);
   if (which && !d->int8)
@@ -25543,6 +25569,393 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   syn_model_free(m);
   return c->status;
 }
+
+/* ==============================================================================================
+   >>settings   options and configurations from text, for callers that lay out no struct
+   ============================================================================================== */
+
+/* A field that a setting may name. CHARS: the text lies in the struct itself. */
+enum {
+  SYN__FIELD_INT, SYN__FIELD_LONG, SYN__FIELD_SEED, SYN__FIELD_FLOAT, SYN__FIELD_DOUBLE,
+  SYN__FIELD_TEXT, SYN__FIELD_CHARS
+};
+typedef struct syn__field {
+  const char *name;
+  int type;
+  size_t at, size; /* its place in the struct, its bytes */
+} syn__field;
+#define SYN__SETTING(type, of, name) \
+  {#name, SYN__FIELD_##type, offsetof(of, name), sizeof(((of *)0)->name)}
+
+/* All fields of each struct but callbacks, what they are handed, and results. */
+static const syn__field syn__options_fields[] = {
+    SYN__SETTING(TEXT, syn_options, isa), SYN__SETTING(INT, syn_options, threads),
+    SYN__SETTING(INT, syn_options, not_finite)};
+static const syn__field syn__config_fields[] = {
+    SYN__SETTING(TEXT, syn_config, task), SYN__SETTING(TEXT, syn_config, encoder),
+    SYN__SETTING(TEXT, syn_config, decoder), SYN__SETTING(INT, syn_config, d_model),
+    SYN__SETTING(INT, syn_config, heads), SYN__SETTING(INT, syn_config, max_len),
+    SYN__SETTING(INT, syn_config, src_vocab), SYN__SETTING(INT, syn_config, tgt_vocab),
+    SYN__SETTING(INT, syn_config, classes), SYN__SETTING(TEXT, syn_config, tie),
+    SYN__SETTING(FLOAT, syn_config, dropout), SYN__SETTING(FLOAT, syn_config, label_smoothing),
+    SYN__SETTING(SEED, syn_config, seed)};
+static const syn__field syn__limits_fields[] = {
+    SYN__SETTING(INT, syn_limits, sentences), SYN__SETTING(INT, syn_limits, src_rows),
+    SYN__SETTING(INT, syn_limits, tgt_rows), SYN__SETTING(INT, syn_limits, length),
+    SYN__SETTING(INT, syn_limits, keep)};
+static const syn__field syn__decode_fields[] = {
+    SYN__SETTING(INT, syn_decode_config, sentences),
+    SYN__SETTING(INT, syn_decode_config, source_len), SYN__SETTING(INT, syn_decode_config, max_len),
+    SYN__SETTING(INT, syn_decode_config, beam), SYN__SETTING(INT, syn_decode_config, best),
+    SYN__SETTING(FLOAT, syn_decode_config, alpha),
+    SYN__SETTING(FLOAT, syn_decode_config, temperature),
+    SYN__SETTING(INT, syn_decode_config, top_k), SYN__SETTING(FLOAT, syn_decode_config, top_p),
+    SYN__SETTING(SEED, syn_decode_config, seed), SYN__SETTING(INT, syn_decode_config, prefill),
+    SYN__SETTING(TEXT, syn_decode_config, type), SYN__SETTING(INT, syn_decode_config, unknown)};
+#ifndef SYN_NO_TRAIN
+static const syn__field syn__train_fields[] = {
+    SYN__SETTING(TEXT, syn_train_config, optimizer), SYN__SETTING(TEXT, syn_train_config, schedule),
+    SYN__SETTING(FLOAT, syn_train_config, lr), SYN__SETTING(LONG, syn_train_config, warmup),
+    SYN__SETTING(LONG, syn_train_config, steps), SYN__SETTING(FLOAT, syn_train_config, beta1),
+    SYN__SETTING(FLOAT, syn_train_config, beta2), SYN__SETTING(FLOAT, syn_train_config, eps),
+    SYN__SETTING(FLOAT, syn_train_config, weight_decay),
+    SYN__SETTING(FLOAT, syn_train_config, clip), SYN__SETTING(INT, syn_train_config, batch_tokens),
+    SYN__SETTING(INT, syn_train_config, accumulate), SYN__SETTING(INT, syn_train_config, length),
+    SYN__SETTING(LONG, syn_train_config, every), SYN__SETTING(INT, syn_train_config, average),
+    SYN__SETTING(FLOAT, syn_train_config, ema), SYN__SETTING(INT, syn_train_config, patience),
+    SYN__SETTING(FLOAT, syn_train_config, factor), SYN__SETTING(INT, syn_train_config, stop_after),
+    SYN__SETTING(INT, syn_train_config, halve), SYN__SETTING(SEED, syn_train_config, seed),
+    SYN__SETTING(TEXT, syn_train_config, freeze)};
+static const syn__field syn__learn_fields[] = {
+    SYN__SETTING(TEXT, syn_learn_config, task), SYN__SETTING(DOUBLE, syn_learn_config, minutes),
+    SYN__SETTING(DOUBLE, syn_learn_config, begin), SYN__SETTING(SEED, syn_learn_config, seed)};
+static const syn__field syn__choice_fields[] = {
+    SYN__SETTING(CHARS, syn_choice, src_tokenizer), SYN__SETTING(CHARS, syn_choice, tgt_tokenizer),
+    SYN__SETTING(CHARS, syn_choice, encoder), SYN__SETTING(CHARS, syn_choice, decoder),
+    SYN__SETTING(CHARS, syn_choice, tie), SYN__SETTING(CHARS, syn_choice, optimizer),
+    SYN__SETTING(CHARS, syn_choice, freeze), SYN__SETTING(INT, syn_choice, lowercase),
+    SYN__SETTING(INT, syn_choice, d_model), SYN__SETTING(INT, syn_choice, heads),
+    SYN__SETTING(INT, syn_choice, max_len), SYN__SETTING(INT, syn_choice, batch_tokens),
+    SYN__SETTING(FLOAT, syn_choice, dropout), SYN__SETTING(FLOAT, syn_choice, label_smoothing),
+    SYN__SETTING(FLOAT, syn_choice, lr), SYN__SETTING(FLOAT, syn_choice, weight_decay),
+    SYN__SETTING(FLOAT, syn_choice, clip), SYN__SETTING(DOUBLE, syn_choice, hold_back),
+    SYN__SETTING(DOUBLE, syn_choice, epochs), SYN__SETTING(LONG, syn_choice, steps),
+    SYN__SETTING(LONG, syn_choice, every)};
+#endif
+
+/* A struct that settings go into, and which of its fields have one. */
+typedef struct syn__target {
+  void *to;
+  const syn__field *fields;
+  size_t count;
+  uint64_t seen;
+} syn__target;
+
+/* Settings being read. `text` is a copy, in which each key and value becomes a text that ends in 0:
+   the structs point to them. */
+typedef struct syn__settings {
+  syn_context *c;
+  const char *caller; /* messages begin with it */
+  char *text, *at;
+  syn__target target[2];
+  int targets;
+  syn_var *vars;      /* numbers of $NAMEs; null: the struct has none */
+  int n_vars;
+} syn__settings;
+
+static void syn__settings_into(syn__settings *s, void *to, const syn__field *fields, size_t count) {
+  syn__target *t = &s->target[s->targets++];
+  t->to = to;
+  t->fields = fields;
+  t->count = count;
+}
+
+/* 0: failed. */
+static int syn__settings_begin(syn__settings *s, syn_context *c, const char *caller,
+                               const char *settings) {
+  size_t size = settings ? strlen(settings) : 0;
+  memset(s, 0, sizeof *s);
+  if (!c || c->status) return 0;
+  s->c = c;
+  s->caller = caller;
+  s->text = s->at = (char *)syn__alloc(c, size + 1, 1);
+  if (s->text && size) memcpy(s->text, settings, size);
+  return s->text != NULL;
+}
+static void syn__settings_end(syn__settings *s) {
+  if (!s->c) return;
+  syn__free(s->c, s->vars);
+  syn__free(s->c, s->text);
+}
+
+static int syn__is_blank(char ch) { return ch == ' ' || ch == '\t' || ch == '\r'; }
+
+/* Ends the text from..end without the blanks at its end. */
+static void syn__settings_cut(const char *from, char *end) {
+  while (end > from && syn__is_blank(end[-1])) end--;
+  *end = 0;
+}
+
+/* The value at s->at, up to a semicolon, the end of the line or a comment; or up to the second of
+   two quotes. s->at moves behind it. Null: an error. */
+static char *syn__settings_value(syn__settings *s, const char *key) {
+  char *value, *end;
+  const int quoted = *s->at == '"';
+  value = s->at + quoted;
+  end = s->at = value + strcspn(value, quoted ? "\"" : ";\n#");
+  if (quoted && *s->at)
+    for (s->at++; syn__is_blank(*s->at);) s->at++;
+  if (quoted && (!*end || !strchr(";\n#", *s->at))) {
+    syn__fail(s->c, SYN_E_VALUE, "%s: %s: a text in quotes that %s", s->caller, key,
+              *end ? "has more behind it" : "does not end");
+    return NULL;
+  }
+  if (*s->at == '#') s->at += strcspn(s->at, "\n");
+  if (*s->at) s->at++;
+  if (quoted) *end = 0;
+  else syn__settings_cut(value, end);
+  return value;
+}
+
+/* The next setting. 0: there is none, or, with an error, it is none. */
+static int syn__settings_next(syn__settings *s, char **key, char **value) {
+  char shown[SYN__SHORT], *end;
+  for (; syn__is_blank(*s->at) || *s->at == '\n' || *s->at == ';' || *s->at == '#'; s->at++)
+    if (*s->at == '#') s->at += strcspn(s->at, "\n") - 1;
+  if (!*s->at) return 0;
+  *key = s->at;
+  end = s->at + strcspn(s->at, "=;\n#");
+  if (*end != '=' || end == *key) {
+    syn__settings_cut(*key, end);
+    return !syn__fail(s->c, SYN_E_VALUE, "%s: '%s', wanted key=value", s->caller,
+                      syn__shorten(shown, *key));
+  }
+  for (s->at = end + 1; syn__is_blank(*s->at);) s->at++;
+  syn__settings_cut(*key, end);
+  *value = syn__settings_value(s, *key);
+  return *value != NULL;
+}
+
+/* Digits behind an optional minus; 0: something else, or above 2^64 - 1. */
+static int syn__settings_whole(const char *text, int *minus, uint64_t *number) {
+  uint64_t n = 0;
+  *minus = *text == '-';
+  text += *minus;
+  if (!*text) return 0;
+  for (; *text >= '0' && *text <= '9'; text++) {
+    const unsigned digit = (unsigned)(*text - '0');
+    if (n > (UINT64_MAX - digit) / 10) return 0;
+    n = 10 * n + digit;
+  }
+  *number = n;
+  return !*text;
+}
+
+/* A number of type INT, LONG or SEED; 0: it is none. */
+static int syn__settings_integer(void *to, int type, const char *value) {
+  uint64_t n = 0;
+  int64_t signed_n;
+  int minus, small;
+  if (!syn__settings_whole(value, &minus, &n)) return 0;
+  if (type == SYN__FIELD_SEED) {
+    memcpy(to, &n, sizeof n);
+    return !minus || !n;
+  }
+  if (n > (uint64_t)(type == SYN__FIELD_INT ? INT_MAX : INT64_MAX)) return 0;
+  signed_n = minus ? -(int64_t)n : (int64_t)n;
+  small = (int)signed_n;
+  if (type == SYN__FIELD_INT) memcpy(to, &small, sizeof small);
+  else memcpy(to, &signed_n, sizeof signed_n);
+  return 1;
+}
+
+/* A number of type FLOAT or DOUBLE; 0: it is none. */
+static int syn__settings_real(void *to, int type, const char *value) {
+  double x = 0.0;
+  float single;
+  const size_t size = syn__number_read(value, &x);
+  if (!size || value[size] || !(fabs(x) <= (type == SYN__FIELD_FLOAT ? (double)FLT_MAX : DBL_MAX)))
+    return 0;
+  single = type == SYN__FIELD_FLOAT ? (float)x : 0.0f;
+  if (type == SYN__FIELD_FLOAT) memcpy(to, &single, sizeof single);
+  else memcpy(to, &x, sizeof x);
+  return 1;
+}
+
+/* An empty text is a null pointer: the default. */
+static int syn__settings_text(void *to, const syn__field *f, const char *value) {
+  const char *text = *value ? value : NULL;
+  if (f->type == SYN__FIELD_TEXT) {
+    memcpy(to, &text, sizeof text);
+    return 1;
+  }
+  if (strlen(value) >= f->size) return 0;
+  memcpy(to, value, strlen(value) + 1);
+  return 1;
+}
+
+static syn_status syn__settings_set(syn__settings *s, const syn__target *t, const syn__field *f,
+                                    const char *value) {
+  static const char *const wants[] = {"a whole number below 2^31", "a whole number below 2^63",
+                                      "a whole number from 0 to 2^64 - 1", "a number", "a number",
+                                      "a text", "a shorter text"};
+  void *to = (char *)t->to + f->at;
+  char shown[SYN__SHORT];
+  int done;
+  if (f->type <= SYN__FIELD_SEED) done = syn__settings_integer(to, f->type, value);
+  else if (f->type <= SYN__FIELD_DOUBLE) done = syn__settings_real(to, f->type, value);
+  else done = syn__settings_text(to, f, value);
+  return done ? SYN_OK : syn__fail(s->c, SYN_E_VALUE, "%s: %s is '%s', wanted %s", s->caller,
+                                   f->name, syn__shorten(shown, value), wants[f->type]);
+}
+
+static syn_status syn__settings_twice(const syn__settings *s, const char *key) {
+  return syn__fail(s->c, SYN_E_VALUE, "%s: %.40s is given twice", s->caller, key);
+}
+
+/* $NAME=number */
+static syn_status syn__settings_var(syn__settings *s, const char *key, const char *value) {
+  char shown[SYN__SHORT];
+  syn_var *var = &s->vars[s->n_vars];
+  int i;
+  for (i = 0; i < s->n_vars; i++)
+    if (!strcmp(s->vars[i].name, key + 1)) return syn__settings_twice(s, key);
+  var->name = key + 1;
+  s->n_vars++;
+  return syn__settings_real(&var->value, SYN__FIELD_DOUBLE, value)
+             ? SYN_OK
+             : syn__fail(s->c, SYN_E_VALUE, "%s: %.40s is '%s', wanted a number", s->caller, key,
+                         syn__shorten(shown, value));
+}
+
+static syn_status syn__settings_put(syn__settings *s, const char *key, const char *value) {
+  const char *nearest = NULL;
+  char shown[SYN__SHORT];
+  size_t i;
+  int k;
+  if (*key == '$' && s->vars) return syn__settings_var(s, key, value);
+  for (k = 0; k < s->targets; k++) {
+    syn__target *t = &s->target[k];
+    for (i = 0; i < t->count; i++) {
+      nearest = syn__nearer(key, strlen(key), nearest, t->fields[i].name);
+      if (strcmp(key, t->fields[i].name)) continue;
+      if (t->seen >> i & 1) return syn__settings_twice(s, key);
+      t->seen |= (uint64_t)1 << i;
+      return syn__settings_set(s, t, &t->fields[i], value);
+    }
+  }
+  return syn__fail(s->c, SYN_E_VALUE, "%s: there is no setting '%s'; did you mean '%s'?", s->caller,
+                   syn__shorten(shown, key), nearest);
+}
+
+/* Fills the targets. 0: failed. */
+static int syn__settings_read(syn__settings *s) {
+  char *key, *value;
+  while (syn__settings_next(s, &key, &value))
+    if (syn__settings_put(s, key, value)) break;
+  return !s->c->status;
+}
+
+/* Room for as many $NAMEs as there are $. */
+static int syn__settings_vars(syn__settings *s) {
+  const char *at = s->text;
+  size_t count = 1;
+  while ((at = strchr(at, '$')) != NULL) at++, count++;
+  s->vars = (syn_var *)syn__alloc(s->c, count, sizeof *s->vars);
+  return s->vars != NULL;
+}
+
+/* The options need a context to be read with: that of all defaults. */
+syn_context *syn_context_with(const char *settings) {
+  syn_context *c = syn_context_new(NULL);
+  syn_options o;
+  syn__settings s;
+  memset(&o, 0, sizeof o);
+  if (!syn__settings_begin(&s, c, "syn_context_with", settings)) return c;
+  syn__settings_into(&s, &o, syn__options_fields, SYN__COUNT(syn__options_fields));
+  if (syn__settings_read(&s)) {
+    syn_context_init(c, &o);
+    c->own = 1;
+    c->options.isa = c->kernels->name; /* the text is freed */
+  }
+  syn__settings_end(&s);
+  return c;
+}
+
+syn_model *syn_model_with(syn_context *c, const char *settings) {
+  syn_model *m = NULL;
+  syn_config k;
+  syn__settings s;
+  memset(&k, 0, sizeof k);
+  if (syn__settings_begin(&s, c, "syn_model_with", settings) && syn__settings_vars(&s)) {
+    syn__settings_into(&s, &k, syn__config_fields, SYN__COUNT(syn__config_fields));
+    if (syn__settings_read(&s)) {
+      k.vars = s.vars, k.n_vars = s.n_vars;
+      m = syn_model_new(c, &k);
+    }
+  }
+  syn__settings_end(&s);
+  return m;
+}
+
+syn_run *syn_run_with(syn_context *c, const syn_model *m, const char *settings) {
+  syn_run *r = NULL;
+  syn_limits k;
+  syn__settings s;
+  memset(&k, 0, sizeof k);
+  if (syn__settings_begin(&s, c, "syn_run_with", settings)) {
+    syn__settings_into(&s, &k, syn__limits_fields, SYN__COUNT(syn__limits_fields));
+    if (syn__settings_read(&s)) r = syn_run_new(c, m, &k);
+  }
+  syn__settings_end(&s);
+  return r;
+}
+
+syn_decoder *syn_decoder_with(syn_context *c, const syn_model *m, const char *settings) {
+  syn_decoder *d = NULL;
+  syn_decode_config k;
+  syn__settings s;
+  memset(&k, 0, sizeof k);
+  if (syn__settings_begin(&s, c, "syn_decoder_with", settings)) {
+    syn__settings_into(&s, &k, syn__decode_fields, SYN__COUNT(syn__decode_fields));
+    if (syn__settings_read(&s)) d = syn_decoder_new(c, m, &k);
+  }
+  syn__settings_end(&s);
+  return d;
+}
+
+#ifndef SYN_NO_TRAIN
+syn_trainer *syn_trainer_with(syn_context *c, syn_model *m, const char *settings) {
+  syn_trainer *t = NULL;
+  syn_train_config k;
+  syn__settings s;
+  memset(&k, 0, sizeof k);
+  if (syn__settings_begin(&s, c, "syn_trainer_with", settings)) {
+    syn__settings_into(&s, &k, syn__train_fields, SYN__COUNT(syn__train_fields));
+    if (syn__settings_read(&s)) t = syn_trainer_new(c, m, &k);
+  }
+  syn__settings_end(&s);
+  return t;
+}
+
+syn_model *syn_learn_with(syn_context *c, const char *settings, const syn_text *src,
+                          const syn_text *tgt, size_t count) {
+  syn_model *m = NULL;
+  syn_learn_config k;
+  syn_choice choice;
+  syn__settings s;
+  memset(&k, 0, sizeof k);
+  memset(&choice, 0, sizeof choice);
+  k.choice = &choice;
+  if (syn__settings_begin(&s, c, "syn_learn_with", settings)) {
+    syn__settings_into(&s, &k, syn__learn_fields, SYN__COUNT(syn__learn_fields));
+    syn__settings_into(&s, &choice, syn__choice_fields, SYN__COUNT(syn__choice_fields));
+    if (syn__settings_read(&s)) m = syn_learn(c, &k, src, tgt, count);
+  }
+  syn__settings_end(&s);
+  return m;
+}
+#endif
 
 #if SYN__LEVELS
 #pragma GCC pop_options

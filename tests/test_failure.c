@@ -326,6 +326,42 @@ static int call_context_new(world *w, uint64_t *hash) {
   syn_context_free(c);
   return c != NULL;
 }
+/* From text; what they call is tried in all ways by the rows of syn_model_new and the others. */
+static int call_model_with(world *w, uint64_t *hash) {
+  syn_model *m = syn_model_with(&w->c, "task=lm; decoder=res(ff($n))->ff; $n=8; d_model=8; tgt_vocab=9");
+  *hash = 0;
+  syn_model_free(m);
+  return m != NULL;
+}
+static int call_run_with(world *w, uint64_t *hash) {
+  syn_run *r = syn_run_with(&w->c, w->m, "sentences=1");
+  *hash = 0;
+  syn_run_free(r);
+  return r != NULL;
+}
+static int call_decoder_with(world *w, uint64_t *hash) {
+  syn_decoder *d = syn_decoder_with(&w->c, w->m, "beam=2");
+  *hash = 0;
+  syn_decoder_free(d);
+  return d != NULL;
+}
+static int call_trainer_with(world *w, uint64_t *hash) {
+  syn_model *m = syn_model_with(&w->c, "task=lm; decoder=ff; d_model=8; tgt_vocab=9");
+  syn_trainer *t = syn_trainer_with(&w->c, m, "optimizer=sgd");
+  *hash = 0;
+  syn_trainer_free(t);
+  syn_model_free(m);
+  return t != NULL;
+}
+static int call_learn_with(world *w, uint64_t *hash) {
+  const syn_text line = syn_text_of("a b c");
+  syn_model *m = syn_learn_with(
+      &w->c, "task=lm; tgt_tokenizer=char; decoder=ff; d_model=8; heads=2; max_len=8; steps=1; epochs=1",
+      NULL, &line, 1);
+  *hash = 0;
+  syn_model_free(m);
+  return m != NULL;
+}
 static int call_tape_new(world *w, uint64_t *hash) {
   syn_tape *t = syn_tape_new(&w->c, 1 << 12);
   *hash = 0;
@@ -847,6 +883,7 @@ static int silent_constants(void) {
   syn_context c;
   heap h;
   context_on(&c, &h, 0); /* calls syn_context_init */
+  syn_context_free(syn_context_with("threads=1")); /* by malloc */
   syn_context_free(&c);
   return syn_random_below(&r, 5) < 5 && syn_random_uniform(&r) < 1.0f && syn_random_next(&r) &&
          syn_random_normal(&r) < 9.0f && syn_isa_count() > 0 && syn_isa_usable(0) &&
@@ -950,6 +987,11 @@ static const struct job {
   int (*call)(world *w, uint64_t *hash);
   int flags;
 } jobs[] = {{"syn_context_new_abi", call_context_new, 0},
+            {"syn_model_with", call_model_with, 0},
+            {"syn_run_with", call_run_with, 0},
+            {"syn_decoder_with", call_decoder_with, 0},
+            {"syn_trainer_with", call_trainer_with, 0},
+            {"syn_learn_with", call_learn_with, 0},
             {"syn_tape_new", call_tape_new, 0},
             {"syn_tensor_new", call_leaf, 0},
             {"syn_add", call_add, 0},
@@ -1037,6 +1079,7 @@ static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
     " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_version"
     " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
+    " syn_context_with"
     " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"
     " syn_random_below syn_text_of syn_isa_count syn_isa_name syn_isa_usable syn_context_exact"
     " syn_tape_free syn_tape_clear syn_tensor_text syn_backward syn_tape_forward syn_tape_text"
