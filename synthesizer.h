@@ -25571,7 +25571,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 }
 
 /* ==============================================================================================
-   >>settings   options and configurations from text, for callers that lay out no struct
+   >>settings   configurations from text, for callers that lay out no struct
    ============================================================================================== */
 
 /* A field that a setting may name. CHARS: the text lies in the struct itself. */
