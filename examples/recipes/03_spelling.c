@@ -1,7 +1,7 @@
 /* 03   Spelling: characters of a word with a mistake become those of the right word
 
-   Idea: words are misspelled at random, and a network learns the way back. A beam search keeps the
-   best outputs with their scores, log p / ((5 + tokens) / 6)^alpha, to offer several or none.
+   Idea: words are misspelled at random, and a network learns to correct them. A beam search keeps
+   the best outputs with their scores, log p / ((5 + tokens) / 6)^alpha, to offer several or none.
 
    Compile, run:  cc -O2 -c library.c && cc 03_spelling.c library.o -lm && ./a.out
    Prints:

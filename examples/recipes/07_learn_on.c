@@ -1,7 +1,7 @@
 /* 07   Learning on at run time without forgetting: old rows are mixed with the new ones
 
    Idea: a program ships with a model, and its user corrects some answers. A model that learns these
-   alone forgets others. Rehearsal: old rows, or some of them, are learned together with them.
+   alone answers others wrong. Rehearsal: old rows, or some of them, are learned together with them.
 
    Compile, run:  cc -O2 -c library.c && cc 07_learn_on.c library.o -lm && ./a.out
    Prints:
@@ -47,14 +47,14 @@ int main(void) {
   syn_learn_config how = {.task = "classify", .choice = &k};
   syn_model *m = syn_learn(&c, &how, column[0], column[1], OLD);
   syn_model_save(&c, m, "tickets.safetensors");
-  syn_model *forgets = syn_model_load(&c, "tickets.safetensors");
+  syn_model *alone = syn_model_load(&c, "tickets.safetensors");
   show(&c, m, "as it ships");
-  learn_on(&c, forgets, OLD);
-  show(&c, forgets, "corrections alone");
+  learn_on(&c, alone, OLD);
+  show(&c, alone, "corrections alone");
   learn_on(&c, m, 0);
   show(&c, m, "corrections and old rows");
   if (c.status != SYN_OK) fprintf(stderr, "learn on: %s\n", c.message);
-  syn_model_free(forgets);
+  syn_model_free(alone);
   syn_model_free(m);
   return c.status != SYN_OK;
 }

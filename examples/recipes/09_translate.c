@@ -15,7 +15,7 @@ enum { ROWS = 255 }; /* of 256 sentences: the last one is not learned */
 static const char *const words[4][4][2] = {
     {{"your", "ta"}, {"his", "sa"}, {"our", "notre"}, {"my", "ma"}},
     {{"clean", "propre"}, {"yellow", "jaune"}, {"wide", "large"}, {"red", "rouge"}},
-    {{"door", "porte"}, {"car", "voiture"}, {"lamp", "lampe"}, {"house", "maison"}},
+    {{"doll", "poupee"}, {"car", "voiture"}, {"lamp", "lampe"}, {"house", "maison"}},
     {{"falls", "tombe"}, {"waits", "attend"}, {"moves", "bouge"}, {"shines", "brille"}}};
 int main(void) {
   static char english[ROWS][40], french[ROWS][40];
