@@ -168,7 +168,8 @@
                                              first layer of a decoder
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
-       mix=alpha, shared=0, dropout)  * self-attention, causal in a decoder; KINDS below
+       mix=alpha, shared=0, dropout)  * self-attention with an output layer W_o, as all attention
+                                             but mlp_src_att has; causal in a decoder; KINDS below
      mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout)
                                              * attention of a decoder to the encoder's output;
                                              source=increasing, decreasing: to the copies of its
@@ -191,9 +192,10 @@
      mlp_att(n=d_model, dropout)             mlp_src_att(n)
 
    KINDS of syn_att: the scores of a head, sections >>kind syn_att: KIND. R+V is a mixture by
-   learned shares, mix=sum a sum. tile=t: tables of t places repeat, so that any length fits.
-   softmax=0: no softmax (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a
-   head.
+   learned shares, mix=sum a sum. While training, dropout also sets attention weights to 0; where no
+   input changes them (R, Fix, FR and mixtures of these alone) one mask of a head serves all
+   sentences of a batch. tile=t: tables of t places repeat, so that any length fits. softmax=0: no
+   softmax (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a head.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
@@ -10821,7 +10823,7 @@ static const syn_kind syn__kind_output = {
    Layer: v [.,e] = u W_v^T, out [rows,d] = [Y_1; ...; Y_H] W_o^T, W_v [e,width of u], W_o [d,e],
    e = H c. x [rows,d] gives the queries. u = x in self-attention, u = the encoder's output in
    cross-attention. Sentences lie packed one behind the other, so there is no padding to mask.
-   A mixture of scores (Tay et al. 2021, section 3.3) is S = sum_s alpha_s S_s, alpha = softmax of a
+   A mixture of scores (Tay et al. 2021) is S = sum_s alpha_s S_s, alpha = softmax of a
    learned vector per head.
    saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
    of later convolutions; its k in a block of 16 keys. */
@@ -11569,7 +11571,7 @@ static const syn__score syn__score_v = {
    ============================================================================================== */
 
 /*
-   Random Synthesizer (Tay et al. 2021, section 3.2; FR: section 3.3). S_h [n,n] is the first n rows
+   Random Synthesizer (Tay et al. 2021; FR: "Factorized Models"). S_h [n,n] is the first n rows
    and columns of F_h [N,N]; with tile both indices are taken modulo the tile.
      R    F = r [H,N,N], learned
      Fix  F = fix [H,N,N], drawn as r is, never trained, saved with the model
@@ -11706,7 +11708,7 @@ static const syn__score syn__score_fr = {
    ============================================================================================== */
 
 /*
-   D is the Dense Synthesizer (Tay et al. 2021, section 3.1); Conv, CRC, BD, BCRC, GLU vary its two
+   D is the Dense Synthesizer (Tay et al. 2021); Conv, CRC, BD, BCRC, GLU vary its two
    layers. Hidden layer: u = relu(x W1^T + b1), or u = x. Output layer of head h, on the head's
    columns of u: A_ij = W2_h[j] . u_i + b2_h[j] [n,N]. S = A; GLU: S = A sigma(B), B from a second
    W2, b2. Of the N columns only those of the sentence are computed.
@@ -12161,7 +12163,7 @@ static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
    ============================================================================================== */
 
 /*
-   Factorized Dense Synthesizer (Tay et al. 2021, section 3.3). Each query gives a + b numbers
+   Factorized Dense Synthesizer (Tay et al. 2021). Each query gives a + b numbers
    instead of N, a b >= N: A = u_h WA_h^T + ba_h [n,a], B = u_h WB_h^T + bb_h [n,b], u_h the head's
    columns of u = relu(x W1^T + b1) [rows,e]; W1 [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c],
    bb [H,b]. A row of S is a copies of B, copy g multiplied by A[g].
@@ -12449,7 +12451,7 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
 
 /*
    Multi-head self-attention with any mixture of scores (Vaswani et al. 2017, section 3.2; mixtures:
-   Tay et al. 2021, section 3.3). x, out [rows,d]; shapes and saved buffers: >>attention heads. For
+   Tay et al. 2021). x, out [rows,d]; shapes and saved buffers: >>attention heads. For
    one head, Pd being P after dropout:
 
      S = sum_s alpha_s S_s + bias    P = softmax(S + causal mask)    Y = Pd v    out = Y W_o^T
@@ -12462,7 +12464,9 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
    backward  W_o; one task per sentence and head, dS overwrites P; one task per head for what its
              sentences share (tables, W2, alpha, biases); `finish` of every score; W_v
    step      the same for one new token per hypothesis, with the KV cache for what came before
-   softmax=0 omits softmax: P = S, dS = dP. */
+   softmax=0 omits softmax: P = S, dS = dP.
+   Dropout: of P, one mask for each sentence and head, or for each head where all sentences share P
+   (below), and of out. */
 
 /* -- the list of scores -- */
 

@@ -189,7 +189,7 @@ static const char *const same[][6] = {
     /* as Domhan's texts and the presets write it */
     {"e:res(norm->cnn)->res(birnn->dropout)", "e:res_nd(cnn)->res_d(birnn)", "e:res_nd(cnn(glu))->res_d(birnn)",
      "e:res(norm->cnn->dropout)->res(birnn->dropout)", "e:res_d(norm->cnn)->res(birnn->dropout)",
-     "e:res_nd(cnn->dropout)->res_d(birnn->id)"},
+     "e:res_nd(cnn(act=glu))->res_d(birnn(8))"},
     {"e:aop", "e:aop(2, 24, 4, 4)", "e:aop(c_v=4, keys=24)", "e:aop->dropout", "e:aop(2, dropout=0.25)",
      "e:aop(heads=2, c_k=4)"},
     {"e:universal(2, ffl)", "e:universal($N, ffl)", "e:universal(n=2, chain=ff(32)->linear)",
