@@ -2035,6 +2035,27 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #define SYN__LEVELS 0
 #endif
 
+/* From SYN__COLD to SYN__COLD_END no code is hot. gcc: Og without the passes that take time and
+   save a program none; without jump tables and copies of blocks the code is smaller, too. */
+#define SYN__PRAGMA(tokens) _Pragma(#tokens)
+#if SYN__LEVELS
+#define SYN__COLD \
+  SYN__PRAGMA(GCC push_options) \
+  SYN__PRAGMA(GCC optimize("Og", "fp-contract=off", "no-forward-propagate", "no-tree-ccp", \
+      "no-tree-fre", "no-tree-copy-prop", "no-tree-dominator-opts", "no-tree-ch", "no-tree-slsr", \
+      "no-cprop-registers", "no-combine-stack-adjustments", "no-compare-elim", "no-dce", \
+      "no-split-wide-types", "no-if-conversion", "no-if-conversion2", "no-reorder-blocks", \
+      "no-guess-branch-probability", "no-shrink-wrap", "no-jump-tables"))
+#define SYN__COLD_END SYN__PRAGMA(GCC pop_options)
+#elif defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && \
+    !defined(SYN_SMALL)
+#define SYN__COLD SYN__PRAGMA(clang attribute push(__attribute__((__cold__)), apply_to = function))
+#define SYN__COLD_END SYN__PRAGMA(clang attribute pop)
+#else
+#define SYN__COLD
+#define SYN__COLD_END
+#endif
+
 #include <string.h>
 
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -6552,7 +6573,6 @@ static const syn_kernels SYN__N(kernels) = {
 /* From SYN__TARGET to SYN__TARGET_END functions are compiled for a machine we may not have: none
    may be reached before syn_isa_usable returns 1, and none is inlined into code for a lesser
    target. clang has no push_options; its attribute applies to functions, which is enough. */
-#define SYN__PRAGMA(tokens) _Pragma(#tokens)
 #if defined(__clang__)
 #define SYN__TARGET(features) \
   SYN__PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
@@ -6993,12 +7013,9 @@ int syn_context_exact(const syn_context *c) {
   return hash == SYN__SELF_TEST;
 }
 
-/* From here on no code is hot: all numbers go through the kernels above, so Og costs no measurable
-   time. The exception is >>kind syn_att: the layer, entered for every head of every new token. */
-#if SYN__LEVELS
-#pragma GCC push_options
-#pragma GCC optimize("Og", "fp-contract=off")
-#endif
+/* From here on no code is hot: all numbers go through the kernels above. The exception is >>kind
+   syn_att: the layer, entered for every head of every new token. */
+SYN__COLD
 
 /* ==============================================================================================
    >>tensor   sizes of a tensor; its numbers as text
@@ -12294,7 +12311,9 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
 }
 #endif
 
-#if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
+SYN__COLD_END /* entered for every head of every new token: see the end of >>dispatch */
+#if SYN__LEVELS
+#pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 static const syn__score syn__score_fd = {
@@ -14165,9 +14184,10 @@ static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
-#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
-#pragma GCC optimize("Og", "fp-contract=off")
+#if SYN__LEVELS
+#pragma GCC pop_options
 #endif
+SYN__COLD /* texts, files, bookkeeping: see the end of >>dispatch */
 
 /* ==============================================================================================
    >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
@@ -25961,9 +25981,7 @@ syn_model *syn_learn_with(syn_context *c, const char *settings, const syn_text *
 }
 #endif
 
-#if SYN__LEVELS
-#pragma GCC pop_options
-#endif
+SYN__COLD_END
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #endif /* !SYN_SMALL */
 #ifdef SYNTHESIZER_IMPLEMENTATION
@@ -26662,10 +26680,7 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
   return q;
 }
 
-#if SYN__LEVELS
-#pragma GCC push_options
-#pragma GCC optimize("Og", "fp-contract=off")
-#endif
+SYN__COLD
 
 /* ==============================================================================================
    >>small state   header of the array, operands of instructions, struct syn_small
@@ -28078,15 +28093,10 @@ long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, siz
   return (long)size;
 }
 
-#if SYN__LEVELS
-#pragma GCC pop_options
-#endif
+SYN__COLD_END
 #ifndef SYN_SMALL
 #ifndef SYN_NO_TRAIN
-#if SYN__LEVELS
-#pragma GCC push_options
-#pragma GCC optimize("Og", "fp-contract=off")
-#endif
+SYN__COLD
 
 /* ==============================================================================================
    >>small build   instructions of a small model, made from the nodes of a network
@@ -29177,9 +29187,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
    >>license   MIT-0 or public domain, at your choice; see LICENSE
    ============================================================================================== */
 
-#if SYN__LEVELS
-#pragma GCC pop_options
-#endif
+SYN__COLD_END
 #endif /* !SYN_SMALL */
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #if defined(__GNUC__) && !defined(__clang__)
