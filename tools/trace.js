@@ -186,9 +186,26 @@ align-items:center;justify-content:start;font-size:13px}
   /* Adds to each node: id, key (path, with @k where the path comes again), groups (the repeats
      around it: name, copy, copies) and first, the node of the first copies. Copies of a repeat are
      the children 0 .. n-1 of a path with the same layers of the text in the same order. */
+  /* The gradients of attention weights are not kept: they are those of the context times the values,
+     dP_ij = dY_i · v_j. v and context: [token, head, width], or [token, width] of one head. */
+  function weightGradients(node) {
+    const p = node.parts.weights, v = node.parts.v, y = node.parts.context;
+    if (!p || !v || !y || p.dx) return;
+    const [heads, rows, columns] = p.shape, of = numbers(v, 'x'), dy = numbers(y, 'dx');
+    if (!(of instanceof Float32Array) || !(dy instanceof Float32Array)) return;
+    const all = v.shape.slice(1).reduce((a, b) => a * b, 1), c = all / heads;
+    if (of.length !== columns * all || dy.length !== rows * all) return; /* other keys: linformer */
+    p.dx = new Float32Array(heads * rows * columns);
+    for (let k = 0; k < p.dx.length; k++) {
+      const h = Math.floor(k / (rows * columns)), i = Math.floor(k / columns) % rows;
+      for (let n = h * c; n < (h + 1) * c; n++)
+        p.dx[k] += dy[i * all + n] * of[k % columns * all + n];
+    }
+  }
   function prepare(doc) {
     if (doc.ready) return doc;
     const nodes = doc.nodes, seen = new Map(), copies = new Map();
+    nodes.forEach(weightGradients);
     nodes.forEach((n, i) => {
       const k = seen.get(n.path) || 0;
       seen.set(n.path, k + 1);
@@ -1051,7 +1068,7 @@ align-items:center;justify-content:start;font-size:13px}
     const of = passes.own ? ' of its own answer ' : ' ';
     if (!passes.smoothing) return ', loss' + of + number(passes.loss);
     return ', loss' + of + number(passes.loss) + ' with label smoothing ' +
-      number(passes.smoothing) + ', cross-entropy without it ' +
+      short(passes.smoothing) + ', cross-entropy without it ' +
       (passes.cross_entropy === null ? '?' : number(passes.cross_entropy));
   }
   function drawHead() {

@@ -2,8 +2,10 @@
 
 /* -- pairs of the test -- */
 
-/* How many pairs are tested; one of them as text. side 0: source, 1: target. */
+/* How many pairs are tested; 1: the network never learns them; one of them as text. side 0: source,
+   1: target. */
 EXPORT(page_tests) int page_tests(void) { return page.texts.count - pairs_test(&page.texts); }
+EXPORT(page_unseen) int page_unseen(void) { return page.texts.train < page.texts.count; }
 EXPORT(page_pair) const char *page_pair(int i, int side) {
   const pairs *p = &page.texts;
   i += pairs_test(p);

@@ -3,7 +3,7 @@
    Compile, run:  cc -O2 examples/web/native.c -o native -lm && ./native 200 seed=1
    Arguments:     how many steps, then settings by the names of the page's URL: task encoder decoder
                   width heads seed rate warmup steps batch dropout ...
-   Prints:        loss of the last step, hash of all losses, unseen pairs answered exactly; as JSON
+   Prints:        loss of the last step, hash of all losses, pairs of the test answered exactly; as JSON
                   with a first argument --json */
 #include "web.c"
 #include <time.h>
@@ -28,9 +28,10 @@ int main(int count, char **words) {
   tests = page_tests() < 200 ? page_tests() : 200;
   right = page_score(0, tests);
   printf(json ? "{\"steps\":%d,\"loss\":%.9g,\"hash\":\"%s\",\"right\":%d,\"tests\":%d,"
-                "\"ms\":%.3f}\n"
-              : "%d steps, loss %.9g, hash %s, %d of %d unseen pairs exact; "
+                "\"unseen\":%s,\"ms\":%.3f}\n"
+              : "%d steps, loss %.9g, hash %s, %d of %d %s pairs exact; "
                 "the fastest step %.3f ms\n",
-         page_steps(), (double)last, page_hash(), right, tests, least);
+         page_steps(), (double)last, page_hash(), right, tests,
+         json ? page_unseen() ? "true" : "false" : page_unseen() ? "unseen" : "learned", least);
   return 0;
 }

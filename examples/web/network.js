@@ -139,8 +139,8 @@ Network.prototype.heard = {
     $("exactbox").hidden = fused;
     this.create();
   },
-  created({ parameters, tests }) {
-    ((this.parameters = parameters), (this.tests = tests), (this.ready = true));
+  created({ parameters, tests, unseen }) {
+    Object.assign(this, { parameters, tests, unseen, ready: true });
     showState();
   },
   progress({ step, losses, running, hash, exact, fastest }) {
@@ -231,11 +231,16 @@ function answerHtml(answer, target) {
   return marked.join("") || '<span class="false">(nothing)</span>';
 }
 
+// What the tested pairs are: of few pairs of one's own all are learned, none is kept.
+function testedName(network) {
+  return network.unseen === false ? "examples that it learns (none is kept)" : "unseen examples";
+}
 Network.prototype.showFacts = function () {
   const speed = Number.isFinite(this.fastest) ? `, fastest ${this.fastest.toFixed(1)} ms` : "";
   const count = this.parameters ? this.parameters.toLocaleString("en") : "";
   this.part("h2").textContent =
     networks.length > 1 ? `Network ${"AB"[this.number]}` : "The network";
+  this.part(".tested").textContent = testedName(this);
   this.part(".facts").textContent = this.ready
     ? `${count} parameters; step ${this.step}${speed}`
     : "";

@@ -28,6 +28,7 @@ function showState() {
       false,
     );
     $("lossnow").innerHTML = now((n) => (n.losses.length ? n.losses.at(-1)[1].toFixed(4) : ""));
+    $("rightname").textContent = testedName(networks[0]);
     $("rightnow").innerHTML = now((n) =>
       n.scores.length ? `${Math.round(100 * n.scores.at(-1)[1])} %` : "",
     );

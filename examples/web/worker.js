@@ -177,7 +177,12 @@ const messages = {
     shown = { index: 0, layer: -1, source: null, target: null };
     set(settings);
     if (!wasm.page_create()) return failed();
-    postMessage({ what: "created", parameters: wasm.page_parameters(), tests: wasm.page_tests() });
+    postMessage({
+      what: "created",
+      parameters: wasm.page_parameters(),
+      tests: wasm.page_tests(),
+      unseen: !!wasm.page_unseen(),
+    });
     report(true);
   },
   run({ steps, speed }) {
