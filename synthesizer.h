@@ -641,6 +641,8 @@ enum {
 typedef struct syn_part {
   const char *name; /* lives as long as the kind */
   int save, form, at, heads, width;
+  int gradient; /* of ROWS and KEYS: 1 + the saved buffer with the gradients, where they lie as the
+                   numbers in `save`; 0: there is none */
 } syn_part;
 enum { SYN_PART_ROWS, SYN_PART_KEYS, SYN_PART_PAIRS };
 
@@ -1913,7 +1915,8 @@ SYN_API size_t syn_model_describe(syn_context *c, const syn_config *config, char
                            the path (steps of universal), the last; "encoder.1@0": the first
      "encoder.1.0.0.1.q"   a part of a layer, where its kind keeps it: attention has q (times
                            c^-1/2 where the scores are), k, v, context [token, head, feature],
-                           weights [head, query, key], scores before the softmax (mixtures only)
+                           weights [head, query, key], scores before the softmax (mixtures only).
+                           q, k, v, context have dx, but for those of input feeding
      "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
      "out"                 the logits
    An unknown path is an error that names the nearest one. */
@@ -7344,7 +7347,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
   if (!SYN__MESSAGES) return SYN_OK;
   if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name ||
-      !*part->name)
+      !*part->name || part->gradient < 0 || part->gradient > n->n_save)
     return syn_build_fail(b, "the kind shows too many parts, or one without buffer or name");
   n->part[n->n_part++] = *part;
   return SYN_OK;
@@ -8543,7 +8546,14 @@ static size_t syn__saved_floats(const syn__items *list, const syn_node *n, syn_e
 
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
    BOTH from one to the other. Without a backward pass only the moment of forward is left, and of
-   TRAINING nothing. In a decoder `start` may use them, too. */
+   TRAINING nothing. In a decoder `start` may use them, too. With `keep` a buffer that a user can
+   look at stays to the end, one of gradients also during the second forward pass, all of it. */
+static int syn__shows_gradients(const syn_node *n, int save) {
+  int i;
+  for (i = 0; i < n->n_part; i++)
+    if (n->part[i].gradient == save + 1) return 1;
+  return 0;
+}
 static void syn__item_saved(syn__items *list, float **saved) {
   int n = (int)list->g->n_nodes, mode = list->mode, i, k;
   for (i = 0; i < n; i++)
@@ -8554,6 +8564,7 @@ static void syn__item_saved(syn__items *list, float **saved) {
       int from = life == SYN_BACKWARD ? 2 * n - 1 - i : begin;
       int to = life == SYN_FORWARD || mode > SYN__KEEP ? step : 2 * n - 1 - i;
       if (mode > SYN__KEEP && (life == SYN_BACKWARD || life == SYN_TRAINING)) continue;
+      if (mode == SYN__KEEP && syn__shows_gradients(node, k)) from = 0, to = 2 * n;
       if ((mode == SYN__KEEP && life >= SYN_BOTH) ||
           (mode == SYN__READ && node->seen_heads && node->seen == k))
         to = 2 * n;
@@ -11000,11 +11011,12 @@ static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s,
    begin `at[V]` floats per row into the buffer of rows. */
 static void syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
   const int v = a->keyed, heads = v < 0 ? 0 : a->qk / a->c, at = v < 0 ? 0 : a->at[v];
-  const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
-                          {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
-                          {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, a->c},
-                          {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * a->c, heads, a->c},
-                          {"scores", SYN__UNMIXED, SYN_PART_PAIRS, 0, a->heads, a->n_kept}};
+  const int c = a->c, of = 1 + SYN__DROWS;
+  const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, c, of},
+                          {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, c, of},
+                          {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, c, of},
+                          {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c, of},
+                          {"scores", SYN__UNMIXED, SYN_PART_PAIRS, 0, a->heads, a->n_kept, 0}};
   syn__parts(b, n, all, heads ? 4 : 2);
   if (a->n_kept) syn__parts(b, n, all + 4, 1);
 }
@@ -11575,6 +11587,8 @@ static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__att_k(t, n, SYN__DROWS, s));
+  if (t->kept_grads && a->scale != 0.0f) /* syn_run_value shows q times the scale */
+    syn_accumulate(t, dq, dq, 1.0f / a->scale, syn_rows(x) * (size_t)a->qk, 1);
 }
 #endif
 static const syn__score syn__score_v = {
@@ -13481,8 +13495,8 @@ static int syn__mlp_wide(const syn_node *n) { return *(const int *)n->own; }
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int d_src = syn_build_width(b, n, 1);
-  const syn_part parts[] = {{"q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide},
-                            {"k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide}};
+  const syn_part parts[] = {{"q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide, 0},
+                            {"k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide, 0}};
   const syn_extent e = {0, 0, 1, 0, 0}; /* a float per pair */
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
@@ -16265,7 +16279,7 @@ static const char *syn__path_rest(const char *path, const char *name, int *k) {
 
 /* The part of that name, its name null: none. "weights" is the buffer `seen` of an attention. */
 static syn_part syn__part_find(const syn_node *n, const char *name) {
-  syn_part weights = {"weights", n->seen, SYN_PART_PAIRS, 0, n->seen_heads, 1};
+  syn_part weights = {"weights", n->seen, SYN_PART_PAIRS, 0, n->seen_heads, 1, 0};
   int i;
   for (i = 0; i < n->n_part; i++)
     if (!strcmp(n->part[i].name, name)) return n->part[i];
@@ -16350,10 +16364,13 @@ static void syn__value_output(const syn_run *r, const syn_node *n, int sentence,
   if (r->has_gradient) v->dx = r->tape.kept_grads[n->out] + before;
 }
 
-/* Rows of a part: [token, heads, width], the axis of heads left out where there is one. */
+/* Rows of a part: [token, heads, width], the axis of heads left out where there is one. A node of
+   input feeding runs backward several times, and each time its buffer of gradients is new. */
 static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
                             syn_value *v) {
   const syn_tape *t = &r->tape;
+  const int again = t->g->recurrent && n->id >= t->g->recurrent;
+  size_t at;
   const syn_stream *s = p->form == SYN_PART_KEYS ? syn_in_stream(t, n, n->n_in - 1)
                                                  : syn_out_stream(t, n);
   const int *off = s->off + sentence;
@@ -16362,8 +16379,9 @@ static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part 
   syn__value_axis(v, "token", off[1] - off[0]);
   if (p->heads > 1) syn__value_axis(v, "head", p->heads);
   syn__value_axis(v, "feature", p->width);
-  v->x = syn_saved(t, n, p->save) + rows * (size_t)p->at +
-         (size_t)off[0] * (size_t)(p->heads * p->width);
+  at = rows * (size_t)p->at + (size_t)off[0] * (size_t)(p->heads * p->width);
+  v->x = syn_saved(t, n, p->save) + at;
+  if (r->has_gradient && p->gradient && !again) v->dx = syn_saved(t, n, p->gradient - 1) + at;
 }
 
 /* [head, query, key], with an axis of matrices per head where a part has several of them. */
@@ -16380,7 +16398,7 @@ static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part
 int syn_run_node(const syn_run *r, const syn_node *n, const char *part, int sentence,
                  syn_value *value) {
   const int keep = r && r->mode == SYN__KEEP;
-  syn_part p = {NULL, 0, 0, 0, 0, 0};
+  syn_part p = {NULL, 0, 0, 0, 0, 0, 0};
   syn_value none;
   if (!value) value = &none;
   memset(value, 0, sizeof *value);

@@ -956,7 +956,7 @@ static int too_much; /* which of the cases below */
 static syn_status too_much_shape(syn_build *b, syn_node *n) {
   static const int one = 1, none = 0, huge[] = {1 << 20, 1 << 20}, many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   const syn_initial zero = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
-  syn_part part = {"part", 0, SYN_PART_ROWS, 0, 1, 1};
+  syn_part part = {"part", 0, SYN_PART_ROWS, 0, 1, 1, 0};
   int width = syn_build_width(b, n, 0), stream = syn_build_stream(b, n, 0), i;
   char name[80], *w = name;
   memset(name, 'n', sizeof name);

@@ -171,6 +171,62 @@ static void attention_case(bench *b, const char *path, int layer) {
   }
 }
 
+/* The gradients of context, v, q, k of attention kind V without dropout follow from that of its output:
+   dY = dy W_o, dP = dY v^T, dS = P (dP - sum P dP), dq = dS k, dk = dS^T q, dv = P^T dY. */
+static void part_worst(double *worst, double got, double wanted) {
+  if (fabs(got - wanted) > *worst) *worst = fabs(got - wanted);
+}
+static void parts_case(bench *b, const char *path) {
+  enum { C = 4, H = 2, W = C * H };
+  static const char *const names[] = {"q", "k", "v", "context", "weights", "w_o"};
+  double worst[4] = {0}, largest = 0;
+  syn_value v[6], y;
+  char name[80];
+  int s, h, i, j, c;
+  for (s = 0; s < b->sentences; s++) {
+    for (i = 0; i < 6; i++) snprintf(name, sizeof name, "%s.%s", path, names[i]), v[i] = value_of(b, name, s);
+    y = value_of(b, path, s);
+    CHECK(v[0].dx && v[1].dx && v[2].dx && v[3].dx && !v[4].dx, "%s: gradients", path);
+    if (!v[0].dx || !v[1].dx || !v[2].dx || !v[3].dx) return;
+    for (h = 0; h < H; h++) {
+      int queries = v[4].shape[1], keys = v[4].shape[2];
+      double ds[9][9], dk[9][C] = {{0}}, dv[9][C] = {{0}};
+      for (i = 0; i < queries; i++) {
+        const float *p = v[4].x + (h * queries + i) * keys, *dy = v[3].dx + i * W + h * C;
+        double mean = 0;
+        for (c = 0; c < C; c++) {
+          double sum = 0;
+          for (j = 0; j < y.shape[1]; j++) sum += (double)y.dx[i * y.shape[1] + j] * (double)v[5].x[j * W + h * C + c];
+          part_worst(&worst[3], (double)dy[c], sum);
+        }
+        for (j = 0; j < keys; j++) {
+          ds[i][j] = 0;
+          for (c = 0; c < C; c++) ds[i][j] += (double)dy[c] * (double)v[2].x[j * W + h * C + c];
+          mean += (double)p[j] * ds[i][j];
+        }
+        for (j = 0; j < keys; j++) ds[i][j] = (double)p[j] * (ds[i][j] - mean);
+        for (c = 0; c < C; c++) {
+          double sum = 0;
+          for (j = 0; j < keys; j++) {
+            sum += ds[i][j] * (double)v[1].x[j * W + h * C + c];
+            dk[j][c] += ds[i][j] * (double)v[0].x[i * W + h * C + c];
+            dv[j][c] += (double)p[j] * (double)dy[c];
+          }
+          part_worst(&worst[0], (double)v[0].dx[i * W + h * C + c], sum);
+          if (fabs(sum) > largest) largest = fabs(sum);
+        }
+      }
+      for (j = 0; j < keys; j++)
+        for (c = 0; c < C; c++) {
+          part_worst(&worst[1], (double)v[1].dx[j * W + h * C + c], dk[j][c]);
+          part_worst(&worst[2], (double)v[2].dx[j * W + h * C + c], dv[j][c]);
+        }
+    }
+  }
+  CHECK(largest > 1e-6, "%s: all gradients are 0", path);
+  for (i = 0; i < 4; i++) CHECK(worst[i] < 1e-6, "%s.%s: its gradient is off by %g", path, names[i], worst[i]);
+}
+
 /* Logits are those of a plain run, of another memory; their gradient sums to 0 in every labelled row. */
 static void logits_case(bench *b) {
   syn_limits l = small(0);
@@ -272,6 +328,10 @@ static void test_networks(void) {
     for (layer = 0; syn_model_attention(b.m, layer, &heads); layer++)
       attention_case(&b, syn_model_attention(b.m, layer, &heads), layer);
     CHECK(layer == 4, "%d attentions", layer);
+    for (layer = 0; syn_model_attention(b.m, layer, &heads); layer++)
+      parts_case(&b, syn_model_attention(b.m, layer, &heads));
+    CHECK(syn_run_forward(b.r, &b.b) == SYN_OK, "%s", b.c.message);
+    CHECK(!value_of(&b, "decoder.1.1.q", 0).dx, "a gradient of q without a backward pass");
   }
   bench_close(&b);
   k = config_of("classify");
