@@ -18937,11 +18937,12 @@ static float syn__log_p(const syn_run *r, const float *z, int n, int k) {
 /* The class that a text names; -1: an error. */
 static int syn__class_named(const syn_run *r, syn_text name) {
   const syn_model *m = r->m;
-  int id = SYN_UNKNOWN, n;
+  int id = SYN_UNKNOWN, n, k;
   char nearest[40];
   if (!syn__classes_named(r, "syn_score")) return -1;
   n = syn_tokenizer_encode(m->tokenizer[SYN_TGT], name, &id, 1);
-  if (n == 1 && id >= SYN_FIRST_TOKEN) return id - syn__class_token(m);
+  k = id - syn__class_token(m); /* there may be more names than classes */
+  if (n == 1 && id >= SYN_FIRST_TOKEN && k < m->config.classes) return k;
   syn__class_nearest(m, name, nearest);
   syn__fail(r->tape.c, SYN_E_VALUE, "syn_score: no class is named '%.*s'%s%s",
             name.size < 60 ? (int)name.size : 60, name.at ? name.at : "",

@@ -351,6 +351,24 @@ static void call_text(void) {
   syn_decoder_output_text(all.decoder, 0, number(2), out, sizeof out, NULL);
 }
 
+/* The answers to one text, after call_text has given tokenizers. */
+static void call_answers(void) {
+  static const char *const texts[] = {"a b c", "", "\xFF", "b \xC3\xA9", "a\tb", "c c c c c c c c c c c c"};
+  syn_text a = syn_text_of(texts[fuzz_below(6)]), b = syn_text_of(texts[fuzz_below(6)]);
+  int out[8], room = at_most(8), done;
+  float log_p[8], p[5], vector[8];
+  done = syn_classify(all.run, a, fuzz_byte() % 2 ? p : NULL).size > 0;
+  syn_context_clear(&all.c);
+  done += syn_tag(all.run, a, fuzz_byte() % 8 ? out : NULL, room) >= 0;
+  syn_context_clear(&all.c);
+  done += syn_score(all.run, a, b, fuzz_byte() % 8 ? log_p : NULL, room) > 0;
+  syn_context_clear(&all.c);
+  done += syn_align(all.run, a, b, fuzz_byte() % 8 ? out : NULL, room) >= 0;
+  syn_context_clear(&all.c);
+  done += syn_embed(all.run, a, number(7), vector, fuzz_byte() % 8 ? 4 : at_most(8)) > 0;
+  if (done) fuzz_mark(MARK_text);
+}
+
 static syn_tensor *leaf(syn_tape *t) {
   int shape[SYN_MAX_RANK], rank = fuzz_byte() % 8 ? 2 : number(SYN_MAX_RANK), i;
   syn_tensor *x;
@@ -430,7 +448,7 @@ static void fuzz_one(void) {
       case 9: call_evaluate(); break;
       case 10: call_decoder(); break;
       case 11: case 12: call_decode(); break;
-      case 13: call_text(); break;
+      case 13: call_text(); call_answers(); break;
       case 14: call_tape(); break;
       default: all.cancel = fuzz_byte() % 4 ? 0 : 1 + fuzz_below(6); break;
     }

@@ -695,7 +695,7 @@ static syn_text nothing_of(void) { return text_of(""); }
 
 /* Of a classifier: the class, its probabilities, the score of a name, the vector. */
 static void answers_of_classes(void) {
-  static const char *const texts[] = {"good day", "bad day\tno", "", "no no no"};
+  static const char *const texts[] = {"good day", "bad day\tno", "", "no no no"}, *const many[] = {"a", "b", "c"};
   syn_limits l = small(1);
   syn_context c;
   syn_model *m;
@@ -737,6 +737,9 @@ static void answers_of_classes(void) {
   CHECK(syn_classify(r, text_of("day b c d e f g h i"), p).size && syn_run_cut(r) == 1, "%s", c.message);
   REFUSED(&c, syn_tag(r, text_of("day"), NULL, 0) == -1, "classify, wanted tag");
   REFUSED(&c, syn_align(r, text_of("day"), text_of("day"), NULL, 0) == -1, "wanted seq2seq");
+  syn_model_set_tokenizers(m, learn(&c, "space", texts, 1), learn(&c, "line", many, 3));
+  CHECK(syn_score(r, text_of("day"), text_of("b"), NULL, 0) == 1, "%s", c.message);
+  REFUSED(&c, syn_score(r, text_of("day"), text_of("c"), log_p, 1) == -1, "no class is named 'c'");
   syn_model_set_tokenizers(m, learn(&c, "space", texts, 1), NULL);
   REFUSED(&c, !syn_classify(r, text_of("day"), p).size && p[0] + p[1] == 0.0f, "syn_run_class");
   REFUSED(&c, syn_score(r, text_of("day"), text_of("good"), NULL, 0) == -1, "no names");
