@@ -126,21 +126,21 @@ is 'two lines' 0 $?
 hand two 1 1 a b
 hand two 2 1 x x
 "$SYN" compare $two -o two >t 2>err
-# every sample has the difference -100, so p = 2 (1 + 0) / 1001
-is 'all worse' '-100.000000 -100.000000 -100.000000 0.001998 worse' \
-  "$(for c in difference low high p verdict; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-is 'lower is better' '100.000000 worse' "$(cell t R wer difference) $(cell t R wer verdict)"
+boot='difference bootstrap_low bootstrap_high'
+# every sample has the difference -100, so p = 2 (1 + 0) / 1001; one seed has no verdict, whatever the sentences say
+is 'all worse' '-100.000000 -100.000000 -100.000000 0.001998' \
+  "$(for c in $boot bootstrap_p; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+is 'one seed: no verdict' '-' "$(cell t R exact p)$(cell t R exact low)$(cell t R exact verdict)-"
 # the second line is drawn 0, 1 or 2 times: differences 0, -50, -100 in 1/4, 1/2, 1/4 of the samples: p = 2/4
 hand two 2 1 a x
 "$SYN" compare $two -o two >t 2>err
 is 'half of the lines' '-50.000000 -100.000000 0.000000' \
-  "$(for c in difference low high; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-between 'half of the lines: p' 0.42 0.58 "$(cell t R exact p)"
-is 'half of the lines: no verdict' '' "$(cell t R exact verdict)"
+  "$(for c in $boot; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+between 'half of the lines: p' 0.42 0.58 "$(cell t R exact bootstrap_p)"
 hand two 2 1 a b
 "$SYN" compare $two -o two >t 2>err
-is 'equal outputs' '0.000000 1.000000 ' "$(cell t R exact difference) $(cell t R exact p) $(cell t R exact verdict)"
-is 'no samples, no test' '' "$("$SYN" compare $two -o two --samples 0 2>err | cut -f 9 | sed -n 3p)"
+is 'equal outputs' '0.000000 1.000000' "$(cell t R exact difference) $(cell t R exact bootstrap_p)"
+is 'no samples, no bootstrap' ' -' "$("$SYN" compare $two -o two --samples 0 --tsv 2>err >t; cell t R exact bootstrap_p) -"
 # a seed of which all is wrong, one of which all is right: the seeds are drawn, too: 0, -50, -100 as before
 "$SYN" compare $two -o two --seeds 2 >t 2>err
 hand two 1 2 a b
@@ -148,8 +148,28 @@ hand two 2 1 x x
 hand two 2 2 a b
 "$SYN" compare $two -o two --seeds 2 >t 2>err
 is 'two seeds' '50.000000 70.710678 -50.000000 -100.000000 0.000000' \
-  "$(for c in mean deviation difference low high; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-between 'two seeds: p' 0.42 0.58 "$(cell t R exact p)"
+  "$(for c in mean deviation $boot; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+between 'two seeds: bootstrap' 0.42 0.58 "$(cell t R exact bootstrap_p)"
+# the differences of the seeds are -100 and 0: t = 1 with one degree of freedom, p = 1/2, -50 +- 12.706 * 50. With n seeds t
+# would be sqrt(n / 2): 2.236 of ten, where 2.262 is wanted, 2.345 of eleven, where 2.228 is
+is 'two seeds: t' '-685.310237 585.310237 0.500000  11' \
+  "$(for c in low high p verdict seeds_wanted; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+# three seeds, wer: differences 100, 150, 100 of 0, 0, 0: t = 7, p of two degrees of freedom 0.0198
+"$SYN" compare $two -o two --seeds 3 >t 2>err
+for seed in 1 2 3; do hand two 1 $seed a b; hand two 2 $seed x x; done
+hand two 2 2 'x x' x
+"$SYN" compare $two -o two --seeds 3 >t 2>err
+is 'three seeds: lower is better' '116.666667 0.019804 worse 3' \
+  "$(for c in difference p verdict seeds_wanted; do cell t R wer $c; done | tr '\n' ' ' | sed 's/ $//')"
+is 'all seeds differ alike: no t' '-100.000000  ' "$(cell t R exact difference) $(cell t R exact p) $(cell t R exact verdict)"
+# a second row halves what the first p says (Holm), and the verdict is gone
+three=$(echo "$two" | sed 's/--kinds V,R/--kinds V,R,D/')
+"$SYN" compare $three -o three --seeds 3 >t 2>err
+for seed in 1 2 3; do hand three 1 $seed a b; hand three 2 $seed x x; hand three 3 $seed x b; done
+hand three 2 2 'x x' x
+hand three 3 1 a b
+"$SYN" compare $three -o three --seeds 3 >t 2>err
+is 'Holm: two rows' '0.039608 worse 0.183503 ' "$(cell t R wer p) $(cell t R wer verdict) $(cell t D wer p) $(cell t D wer verdict)"
 # 10 of 100 lines are right in one row alone: the difference is binomial, of n 100 and p 0.1: 95 % are in 5 ... 16
 awk 'BEGIN { for (i = 0; i < 100; i++) printf "a\t%s\n", i % 2 ? "a" : "b" }' >many.tsv
 many="--data data.tsv --test many.tsv $small $chains --steps 2 --kinds V,R --seeds 1 --metric exact,f1 --tsv"
@@ -157,25 +177,24 @@ many="--data data.tsv --test many.tsv $small $chains --steps 2 --kinds V,R --see
 awk 'BEGIN { for (i = 0; i < 100; i++) print (i < 50 && i % 2 ? "a" : "c") }' >many/row1-seed1.out
 awk 'BEGIN { for (i = 0; i < 100; i++) print (i < 70 && i % 2 ? "a" : "c") }' >many/row2-seed1.out
 "$SYN" compare $many -o many >t 2>err
-is 'a hundred lines' '10.000000 0.001998 better' \
-  "$(for c in difference p verdict; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-between 'a hundred lines: low' 4 5 "$(cell t R exact low)"
-between 'a hundred lines: high' 15 17 "$(cell t R exact high)"
+is 'a hundred lines' '10.000000 0.001998' "$(cell t R exact difference) $(cell t R exact bootstrap_p)"
+between 'a hundred lines: low' 4 5 "$(cell t R exact bootstrap_low)"
+between 'a hundred lines: high' 15 17 "$(cell t R exact bootstrap_high)"
 # f1 is no function of sums over lines. Classes a, b and c: of a 2 25/(25+50), 2 35/(35+50); of b and c nothing
-is 'f1' '22.222222 27.450980 better' "$(cell t V f1 mean) $(cell t R f1 mean) $(cell t R f1 verdict)"
+is 'f1' '22.222222 27.450980' "$(cell t V f1 mean) $(cell t R f1 mean)"
 
 # -- losses that do not compare: other tokens, sentences left out --
 "$SYN" compare $one --tokenizer space --metric ppl,nats_char --vary src-tokenizer=space,char --tsv -o same >t 2>err
-is 'another source tokenizer: tested' '0 yes' "$? $([ -n "$(cell t src-tokenizer=char ppl p)" ] && echo yes)"
+is 'another source tokenizer: tested' '0 yes' "$? $([ -n "$(cell t src-tokenizer=char ppl bootstrap_p)" ] && echo yes)"
 loose=$(echo "$one" | sed 's/--tokenizer char//')
 "$SYN" compare $loose --metric ppl,nats_char --vary tokenizer=char,space --tsv -o tokens >t 2>err
 is 'another target tokenizer: ppl is not tested, nats_char is' ' yes' \
-  "$(cell t tokenizer=space ppl p) $([ -n "$(cell t tokenizer=space nats_char p)" ] && echo yes)"
+  "$(cell t tokenizer=space ppl bootstrap_p) $([ -n "$(cell t tokenizer=space nats_char bootstrap_p)" ] && echo yes)"
 has 'and it says so' '*syn: compare, tokenizer=space: its ppl is not of the same sentences and tokens as that of tokenizer=char: *' \
   "$(cat err)"
 cut_off=$(echo "$one" | sed 's/--max-len 8//; s/--data [^ ]* --test [^ ]*/--data test.tsv --test data.tsv/')
 "$SYN" compare $cut_off --metric ppl,nats_char --vary max-len=8,4 --tsv -o lengths >t 2>err
-is 'sentences left out: not tested' ' ' "$(cell t max-len=4 ppl p) $(cell t max-len=4 nats_char p)"
+is 'sentences left out: not tested' ' ' "$(cell t max-len=4 ppl bootstrap_p) $(cell t max-len=4 nats_char bootstrap_p)"
 has 'and it says how many' '*max-len=4, seed 1: 100 of 200 pairs do not fit the model?s max_len 4: the loss leaves them out*' \
   "$(cat err)"
 "$SYN" eval -m lengths/row2-seed1.safetensors --data data.tsv --metric ppl,nats_char >wanted 2>err
@@ -252,7 +271,7 @@ is 'an option of --preset may vary' '0 d-model=8;d-model=16;' "$? $(sed 1d t | c
 tab=$(printf '\t')
 "$SYN" compare $bare --heads 2 --vary "encoder=pos->
   norm;pos$tab->norm" -o lines --tsv >t 2>err
-is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 15' \
+is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 19' \
   "$? $(sed 1d t | cut -f 1 | tr '\n' ';') $(awk -F '\t' '{ print NF }' t | uniq | tr '\n' ' ' | sed 's/ $//')"
 "$SYN" compare $one --kinds V,R --page inside/page.html -o inside >out 2>err
 is 'the page in the folder of results' '0 1' "$? $(grep -c '<h1>' inside/page.html)"
@@ -304,7 +323,7 @@ tasks() { # TASK DATA TEST METRICS
     echo "$metric $(cell out D $metric mean)"
   done | awk '{ printf "%s " ($1 ~ /nats|ppl/ ? "%.4f" : "%.2f") "\n", $1, $2 }' >got
   is "$1: values of eval" "$(cat wanted)" "$(cat got)"
-  is "$1: tested" yes "$([ -n "$(cell out D ${4%%,*} p)" ] && echo yes)"
+  is "$1: tested" yes "$([ -n "$(cell out D ${4%%,*} bootstrap_p)" ] && echo yes)"
 }
 tasks lm text test_text nats,ppl,nats_char char
 tasks classify class.tsv class.tsv accuracy,f1,mcc,nats space

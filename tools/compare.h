@@ -1125,24 +1125,25 @@ static void run_all(comparison *k) {
 }
 
 /* ==============================================================================================
-   >>tool significance   the paired bootstrap over sentences and seeds
+   >>tool significance   the test over seeds; beside it the bootstrap over sentences and seeds
    ============================================================================================== */
 
-/* Which row is better is asked of other sentences and other seeds than these. So each of the samples
-   draws as many sentences with replacement as the test has (Koehn 2004, "Statistical significance
-   tests for machine translation evaluation") and as many seeds as there are, the same ones for all
-   rows; the value of a row is the mean over the drawn seeds of the metric on the drawn sentences.
-   With one seed this is Koehn's test. With more, a row that is better by the luck of one seed is not
-   taken for a better one, which a test over sentences alone would do; but of two or three seeds no
-   bootstrap says much, so the table has the deviation over seeds, too.
+/* Which row is better is asked of other seeds and other sentences than these. The verdict comes from
+   the seeds: >>tool statistics. With one seed there is none, since training it again may turn the
+   difference round.
+
+   The bootstrap beside it draws as many sentences with replacement as the test has (Koehn 2004,
+   "Statistical significance tests for machine translation evaluation") and as many seeds as there
+   are, the same ones for all rows; the value of a row is the mean over the drawn seeds of the metric
+   on the drawn sentences. With one seed this is Koehn's test of two given models. Of a few seeds it
+   says less than it seems: they are drawn from so few that the interval is too narrow.
 
      p = 2 (1 + samples whose difference is 0 or of the other sign than on the whole test)
          / (1 + samples), at most 1
 
    It is two-sided, because which row is better is not known before; the interval holds the middle
-   95 % of the differences. Rows are tested one by one, without a correction for their number. What
-   is drawn of lm: the windows of the loss. The document frequencies of cider stay those of the whole
-   test. Draws come from a fixed seed. */
+   95 % of the differences. What is drawn of lm: the windows of the loss. The document frequencies of
+   cider stay those of the whole test. Draws come from a fixed seed. */
 
 /* One metric of one run. */
 typedef struct measured {
@@ -1331,8 +1332,10 @@ typedef struct result {
   double *value, *sample; /* [seeds] of the finished runs; [samples] */
   size_t n;               /* finished runs */
   double mean, deviation; /* deviation: of the sample, n - 1 below the line; 0 of one run */
-  int tested;             /* 1: the rest holds */
-  double difference, low, high, p;
+  int alike;              /* 1: all runs are done and measure the same as the first row */
+  seed_test seeds;        /* against the first row, of which this is zeroed */
+  int sampled;            /* 1: the rest holds */
+  double low, high, p;    /* of the bootstrap */
 } result;
 
 static size_t draw(syn_random *r, size_t n) {
@@ -1372,8 +1375,7 @@ static int measured_alike(const measured *a, const measured *b) {
   return 1;
 }
 
-/* Mean and deviation of a row. Draws samples where all of its runs are done and measure the same as
-   the first run of the table. */
+/* Mean and deviation of a row. Draws samples where it can be tested. */
 static void result_of(const comparison *k, size_t row, const char *name, size_t samples,
                       const measured *first, result *out) {
   measured *m = (measured *)take(k->seeds, sizeof *m);
@@ -1398,20 +1400,20 @@ static void result_of(const comparison *k, size_t row, const char *name, size_t 
   if (!alike)
     fprintf(stderr, "syn: compare, %s: its %s is not of the same sentences and tokens as that of %s: "
             "not tested\n", k->row[row].name, name, k->row[0].name);
-  if (first && first->units && alike && samples && out->n == k->seeds) bootstrap(k, m, samples, out);
+  out->alike = first && first->units && alike && out->n == k->seeds;
+  if (out->alike && samples) bootstrap(k, m, samples, out);
   for (s = 0; s < k->seeds; s++) measured_free(&m[s]);
   free(m);
 }
 
-/* Tests a row against the first one. */
-static void result_test(result *r, const result *first, size_t samples) {
+/* The bootstrap of a row against the first one. */
+static void result_sampled(result *r, const result *first, size_t samples) {
   double *d = (double *)take(samples, sizeof *d);
   size_t b, other = 0, edge = (size_t)(0.025 * (double)(samples - 1) + 0.5);
-  r->tested = 1;
-  r->difference = r->mean - first->mean;
+  r->sampled = 1;
   for (b = 0; b < samples; b++) {
     d[b] = r->sample[b] - first->sample[b];
-    other += !(r->difference > 0.0 ? d[b] > 0.0 : d[b] < 0.0);
+    other += !(r->mean > first->mean ? d[b] > 0.0 : d[b] < 0.0);
   }
   r->p = 2.0 * (1.0 + (double)other) / (1.0 + (double)samples);
   if (r->p > 1.0) r->p = 1.0;
@@ -1421,7 +1423,18 @@ static void result_test(result *r, const result *first, size_t samples) {
   free(d);
 }
 
-/* All rows for one metric, tested against the first where both have samples. */
+/* The tests over seeds of all rows but the first. */
+static void results_test(const comparison *k, result *r) {
+  seed_test *tests = (seed_test *)take(k->rows, sizeof *tests);
+  size_t i;
+  for (i = 1; i < k->rows; i++)
+    if (r[0].alike && r[i].alike) tests[i] = seeds_compare(r[i].value, r[0].value, k->seeds);
+  holm_correct(tests, k->rows);
+  for (i = 1; i < k->rows; i++) r[i].seeds = tests[i];
+  free(tests);
+}
+
+/* All rows for one metric, tested against the first where both measure the same. */
 static result *results_of(const comparison *k, const char *name) {
   result *r = (result *)take(k->rows, sizeof *r);
   size_t samples = (size_t)opt_int(k->a, "samples"), i;
@@ -1431,8 +1444,9 @@ static result *results_of(const comparison *k, const char *name) {
   if (done) first = measured_read(k, &k->run[0], name);
   for (i = 0; i < k->rows; i++) {
     result_of(k, i, name, samples, done ? &first : NULL, &r[i]);
-    if (i && r[0].sample && r[i].sample) result_test(&r[i], &r[0], samples);
+    if (i && r[0].sample && r[i].sample) result_sampled(&r[i], &r[0], samples);
   }
+  results_test(k, r);
   measured_free(&first);
   return r;
 }
@@ -1451,10 +1465,10 @@ static int lower_is_better(const char *name) {
   return is_loss_metric(syn_text_of(name)) || in_choices("ter|wer|per", name);
 }
 
-/* "better" and "worse" at p < 0.05. */
+/* "better" and "worse" at p < 0.05, over the seeds. */
 static const char *verdict(const result *r, const char *name) {
-  if (!r->tested || r->p >= 0.05) return "";
-  return (r->difference < 0.0) == lower_is_better(name) ? "better" : "worse";
+  if (!r->seeds.n || r->seeds.p >= 0.05) return "";
+  return (r->seeds.difference < 0.0) == lower_is_better(name) ? "better" : "worse";
 }
 
 /* The mean of a number over the finished runs of a row. */
@@ -1486,7 +1500,7 @@ static row_costs costs_of(const comparison *k, size_t row) {
 }
 
 /* The cells of a table for people, row 0 with the titles; empty: no value. */
-#define COLUMNS 12
+#define COLUMNS 14
 typedef char cells[COLUMNS][48];
 
 static void cells_of(const comparison *k, size_t row, const char *name, const result *r,
@@ -1498,21 +1512,25 @@ static void cells_of(const comparison *k, size_t row, const char *name, const re
   if (!r->n) return;
   snprintf(out[2], 48, "%.*f", digits, r->mean);
   if (r->n > 1) snprintf(out[3], 48, "%.*f", digits, r->deviation);
-  if (r->tested) {
-    snprintf(out[4], 48, "%+.*f", digits, r->difference);
-    snprintf(out[5], 48, "%+.*f to %+.*f", digits, r->low, digits, r->high);
-    snprintf(out[6], 48, "%.3f%s%s", r->p, *verdict(r, name) ? " " : "", verdict(r, name));
+  if (row && r->alike) snprintf(out[4], 48, "%+.*f", digits, r->seeds.difference);
+  if (r->seeds.n) {
+    size_t wanted = seeds_wanted(&r->seeds);
+    snprintf(out[5], 48, "%+.*f to %+.*f", digits, r->seeds.low, digits, r->seeds.high);
+    snprintf(out[6], 48, "%.3f%s%s", r->seeds.p, *verdict(r, name) ? " " : "", verdict(r, name));
+    if (wanted) snprintf(out[7], 48, "%lu", (unsigned long)wanted);
+    else snprintf(out[7], 48, ">%d", MOST_SEEDS);
   }
-  snprintf(out[7], 48, "%.2f %%", 100.0 * c.unknown);
-  snprintf(out[8], 48, "%.0f", c.parameters);
-  snprintf(out[9], 48, "%.0f", c.updates);
-  snprintf(out[10], 48, "%.2f", c.rate);
-  snprintf(out[11], 48, "%.2f", c.minutes);
+  if (r->sampled) snprintf(out[8], 48, "%+.*f to %+.*f", digits, r->low, digits, r->high);
+  snprintf(out[9], 48, "%.2f %%", 100.0 * c.unknown);
+  snprintf(out[10], 48, "%.0f", c.parameters);
+  snprintf(out[11], 48, "%.0f", c.updates);
+  snprintf(out[12], 48, "%.2f", c.rate);
+  snprintf(out[13], 48, "%.2f", c.minutes);
 }
 
 static const char *const titles[COLUMNS] = {
-    "", "seeds", "", "deviation", "difference", "95 %", "p", "unknown", "parameters", "updates",
-    "updates/s", "minutes"};
+    "", "seeds", "", "deviation", "difference", "95 %", "p", "seeds wanted", "bootstrap", "unknown",
+    "parameters", "updates", "updates/s", "minutes"};
 
 /* One table; of the first column the name of the row stands for the cell. */
 static void put_table(buffer *b, const comparison *k, const char *name, const result *r,
@@ -1555,9 +1573,13 @@ static void put_tsv(buffer *b, const comparison *k, const char *name, const resu
     put_format(b, "\t%s\t%lu\t", name, (unsigned long)r->n);
     if (r->n) put_format(b, "%.6f\t%.6f\t", r->mean, r->deviation);
     else put_format(b, "\t\t");
-    if (r->tested) put_format(b, "%.6f\t%.6f\t%.6f\t%.6f\t", r->difference, r->low, r->high, r->p);
-    else put_format(b, "\t\t\t\t");
-    put_format(b, "%s\t", verdict(r, name));
+    if (i && r->alike) put_format(b, "%.6f", r->seeds.difference);
+    if (r->seeds.n)
+      put_format(b, "\t%.6f\t%.6f\t%.6f\t%s\t%lu\t", r->seeds.low, r->seeds.high, r->seeds.p,
+                 verdict(r, name), (unsigned long)seeds_wanted(&r->seeds));
+    else put_format(b, "\t\t\t\t\t\t");
+    if (r->sampled) put_format(b, "%.6f\t%.6f\t%.6f\t", r->low, r->high, r->p);
+    else put_format(b, "\t\t\t");
     if (r->n)
       put_format(b, "%.0f\t%.0f\t%.3f\t%.3f\t%.6f\n", c.parameters, c.updates, c.rate, c.minutes,
                  c.unknown);
@@ -1586,11 +1608,15 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_byte(b, ']');
     put_json_number(b, "mean", r->n ? r->mean : none, 6);
     put_json_number(b, "deviation", r->n ? r->deviation : none, 6);
-    put_json_number(b, "difference", r->tested ? r->difference : none, 6);
-    put_json_number(b, "low", r->tested ? r->low : none, 6);
-    put_json_number(b, "high", r->tested ? r->high : none, 6);
-    put_json_number(b, "p", r->tested ? r->p : none, 6);
-    put_format(b, ",\"verdict\":\"%s\"", verdict(r, name));
+    put_json_number(b, "difference", i && r->alike ? r->seeds.difference : none, 6);
+    put_json_number(b, "low", r->seeds.n ? r->seeds.low : none, 6);
+    put_json_number(b, "high", r->seeds.n ? r->seeds.high : none, 6);
+    put_json_number(b, "p", r->seeds.n ? r->seeds.p : none, 6);
+    put_format(b, ",\"verdict\":\"%s\",\"seeds_wanted\":%lu", verdict(r, name),
+               (unsigned long)seeds_wanted(&r->seeds));
+    put_json_number(b, "bootstrap_low", r->sampled ? r->low : none, 6);
+    put_json_number(b, "bootstrap_high", r->sampled ? r->high : none, 6);
+    put_json_number(b, "bootstrap_p", r->sampled ? r->p : none, 6);
     put_json_number(b, "parameters", r->n ? c.parameters : none, 0);
     put_json_number(b, "updates", r->n ? c.updates : none, 0);
     put_json_number(b, "updates_per_s", r->n ? c.rate : none, 3);
@@ -1697,7 +1723,7 @@ static void print_tables(const comparison *k) {
   if (opt_flag(k->a, "tsv")) format = "tsv";
   if (strcmp(format, "tsv") == 0)
     put_format(&out, "row\tmetric\tseeds\tmean\tdeviation\tdifference\tlow\thigh\tp\tverdict\t"
-               "parameters\tupdates\tupdates_per_s\tminutes\tunknown\n");
+               "seeds_wanted\tbootstrap_low\tbootstrap_high\tbootstrap_p\tparameters\tupdates\tupdates_per_s\tminutes\tunknown\n");
   for (i = 0; i < k->metrics.count; i++) {
     const char *name = k->metrics.at[i];
     result *r = results_of(k, name);

@@ -220,8 +220,8 @@ static const option compare_own[] = {
     {"metric", 0, TEXT, "", "LIST",
      "as for eval; not given: bleu, lm: nats, classify and tag: accuracy"},
     {"samples", 0, INT, "1000", "0..1000000",
-     "of the paired bootstrap of each row against the first: sentences and seeds drawn with "
-     "replacement (Koehn 2004; two-sided); 0: no test"},
+     "of the paired bootstrap beside the t test over seeds: sentences and seeds drawn with "
+     "replacement (Koehn 2004; two-sided); 0: none"},
     {"jobs", 0, INT, "0", "0..1024",
      "runs at a time; 0: as many as the cores hold with --threads each"},
     {"folder", 'o', WRITES, "compare", "DIR",
@@ -244,6 +244,8 @@ static const option compare_own[] = {
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
     END_OF_OPTIONS};
 static option compare_options[COUNT(compare_own) + COUNT(train_options)];
+
+#include "statistics.h"
 
 #include "compare.h"
 
