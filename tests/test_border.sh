@@ -251,6 +251,7 @@ for row in head:last middle:both; do
   same "${row%:*}: what is left" out out2
 done
 has 'middle: it is said' 'syn: line 2 has 21 tokens with its end, the model takes 12: its first and last tokens are read' "$(cat err)"
+has 'a sample has a score' '*"score":-[0-9]*' "$("$SYN" run -m lf --temperature 1 --json lf.in | head -n 1)"
 has '--json: a field' '*"line":2,"rank":1,*"too_long":true,"text"*' "$("$SYN" run -m lf --json long 2>err | sed -n 2p)"
 awk 'BEGIN { for (i = 0; i < 30; i++) print "abcdabcdabcdabcd" }' >many
 "$SYN" run -m lf many >out 2>err

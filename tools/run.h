@@ -5,8 +5,8 @@
    >>tool run   one output line per input line
    ============================================================================================== */
 
-/* Several lines are read at a time, and those of similar length are decoded together; the output
-   keeps the order of the input. Line ends inside an output become spaces: one line per input
+/* Several lines are read at a time, and decoded in one call; the output keeps the order of the input.
+   Line ends inside an output become spaces: one line per input
    line. */
 
 #define UNKNOWN_TO_MODEL "the training had none of them; --tokenizer byte of train knows every text"
@@ -14,7 +14,8 @@
 /* One line of input and its output. */
 typedef struct job {
   size_t line;  /* from 1 */
-  int *ids;     /* [count] tokens of the input */
+  int *ids;     /* [count] tokens of the input; null where its text is decoded */
+  buffer text;
   int count, skip; /* skip: not decoded, the output is empty */
   int unknown, cut; /* tokens that are unknown; 1: the input was too long */
   buffer out;
@@ -96,6 +97,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->config.type = opt_text(a, "type");
   r->cut = cut_of(opt_text(a, "too-long"), r->of);
   r->stop = strcmp(opt_text(a, "too-long"), "stop") == 0;
+  r->config.cut = r->cut ? r->cut : SYN_CUT_NONE;
   r->batch = opt_int(a, "batch");
   r->config.best = 1;
 }
@@ -224,32 +226,58 @@ static int stream_token(void *user, int sentence, int token) {
 
 /* -- decoding -- */
 
-/* Decodes n lines in one batch: sources with their end token; lm: prompts after the begin token. */
-static void decode_group(runner *r, job *const *group, int n) {
-  int width = group[n - 1]->count + 1, i;
-  int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
-  uint64_t *seeds = (uint64_t *)take((size_t)n, sizeof *seeds);
+/* One per line: sampling does not depend on the batch. */
+static uint64_t line_seed(const runner *r, const job *j) {
+  syn_random random;
+  random.state = r->seed + (uint64_t)j->line;
+  return syn_random_next(&random);
+}
+
+/* Prints a line as it is decoded: its source with the end token; lm: the prompt after the begin. */
+static void decode_stream(runner *r, job *j) {
+  int *ids = (int *)take((size_t)j->count + 1, sizeof *ids);
+  uint64_t seed = line_seed(r, j);
   syn_batch b;
   memset(&b, 0, sizeof b);
-  for (i = 0; i < n; i++) {
-    int *row = ids + (size_t)i * (size_t)width, count = group[i]->count;
-    syn_random random;
-    memcpy(row + r->lm, group[i]->ids, (size_t)count * sizeof *row);
-    row[r->lm ? 0 : count] = r->lm ? SYN_BEGIN : SYN_END;
-    random.state = r->seed + (uint64_t)group[i]->line;
-    seeds[i] = syn_random_next(&random); /* one per line: sampling does not depend on the batch */
-  }
-  b.count = n;
-  if (r->lm) b.tgt = ids, b.tgt_width = width;
-  else b.src = ids, b.src_width = width;
+  memcpy(ids + r->lm, j->ids, (size_t)j->count * sizeof *ids);
+  ids[r->lm ? 0 : j->count] = r->lm ? SYN_BEGIN : SYN_END;
+  b.count = 1;
+  if (r->lm) b.tgt = ids, b.tgt_width = j->count + 1;
+  else b.src = ids, b.src_width = j->count + 1;
   r->first = 1;
-  syn_decoder_set_seeds(r->d, seeds);
-  syn_decoder_run(r->d, &b, r->stream ? stream_token : NULL, r);
+  syn_decoder_set_seeds(r->d, &seed);
+  syn_decoder_run(r->d, &b, stream_token, r);
   check(r->c);
-  for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
   syn_decoder_set_seeds(r->d, NULL);
-  if (r->stream) stream_print(r, 1), put_byte(&group[0]->out, '\n');
+  stream_print(r, 1);
+  put_byte(&j->out, '\n');
   free(ids);
+}
+
+/* Lines that are decoded in one call. */
+typedef struct decoded_lines {
+  const runner *r;
+  job *const *at;
+} decoded_lines;
+
+static int line_done(void *user, const syn_decoder *d, size_t index, int sentence) {
+  const decoded_lines *lines = (const decoded_lines *)user;
+  UNUSED(d);
+  put_output(lines->r, lines->at[index], sentence);
+  return 0;
+}
+
+static void decode_lines(runner *r, job *const *jobs, size_t n) {
+  decoded_lines lines = {r, jobs};
+  syn_text *texts = (syn_text *)take(n, sizeof *texts);
+  uint64_t *seeds = (uint64_t *)take(n, sizeof *seeds);
+  size_t i;
+  for (i = 0; i < n; i++) texts[i] = buffer_text(&jobs[i]->text), seeds[i] = line_seed(r, jobs[i]);
+  syn_decoder_set_seeds(r->d, seeds);
+  syn_decoder_run_texts(r->d, r->lm ? NULL : texts, r->lm ? texts : NULL, n, line_done, &lines);
+  check(r->c);
+  syn_decoder_set_seeds(r->d, NULL);
+  free(texts);
   free(seeds);
 }
 
@@ -300,31 +328,30 @@ static int job_order(const void *a, const void *b) {
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Whether `next` may join a group of lines that begins with `first` and would then have n of them.
-   lm: all prompts of a group have one length. classify, tag: a batch has at most r->rows tokens. */
-static int group_takes(const runner *r, const job *first, const job *next, size_t n) {
-  if (n > (size_t)r->batch) return 0;
-  if (r->lm) return next->count == first->count;
-  return r->of < CLASSIFY || n * ((size_t)next->count + 1) <= (size_t)r->rows;
+/* Classifies lines of similar length together: at most r->batch, of at most r->rows tokens. */
+static void classify_lines(runner *r, job **jobs, size_t count) {
+  size_t begin, end, n;
+  qsort(jobs, count, sizeof *jobs, job_order);
+  for (begin = 0; begin < count; begin = end) {
+    for (end = begin + 1, n = 2; end < count && n <= (size_t)r->batch; end++, n++)
+      if (n * ((size_t)jobs[end]->count + 1) > (size_t)r->rows) break;
+    classify_group(r, jobs + begin, (int)(end - begin));
+  }
 }
 
-/* Decodes all lines that are not skipped, in groups of similar length. Each line has an output. */
+/* Decodes all lines that are not skipped. Each line has an output. */
 static void decode_jobs(runner *r, job *jobs, size_t n) {
-  job **sorted = (job **)take(n, sizeof *sorted);
-  size_t count = 0, begin, end, i;
+  job **read = (job **)take(n, sizeof *read);
+  size_t count = 0, i;
   syn_text none = {NULL, 0};
   for (i = 0; i < n; i++)
-    if (!jobs[i].skip) sorted[count++] = &jobs[i];
-  qsort(sorted, count, sizeof *sorted, job_order);
-  for (begin = 0; begin < count; begin = end) {
-    for (end = begin + 1; end < count; end++)
-      if (!group_takes(r, sorted[begin], sorted[end], end - begin + 1)) break;
-    if (r->of >= CLASSIFY) classify_group(r, sorted + begin, (int)(end - begin));
-    else decode_group(r, sorted + begin, (int)(end - begin));
-  }
+    if (!jobs[i].skip) read[count++] = &jobs[i];
+  if (r->of >= CLASSIFY) classify_lines(r, read, count);
+  else if (!r->stream) decode_lines(r, read, count);
+  for (i = 0; i < count && r->stream; i++) decode_stream(r, read[i]);
   for (i = 0; i < n; i++)
     if (!jobs[i].out.size) put_hypothesis(r, &jobs[i], 0, none, 0.0f);
-  free(sorted);
+  free(read);
 }
 
 /* -- lines that are too long -- */
@@ -375,6 +402,7 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
     job_cut(r, j, text);
   }
   j->skip |= j->count == 0 && !r->lm;
+  if (r->of < CLASSIFY && !r->stream) return put(&j->text, text.at, text.size), 1;
   j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
   memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
   return 1;
@@ -382,6 +410,7 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
 
 static void job_free(job *j) {
   free(j->ids);
+  free(j->text.at);
   free(j->out.at);
 }
 
@@ -472,6 +501,7 @@ static void run_configure(runner *r, const arguments *a) {
          r->config.beam, r->config.best);
   r->seed = opt_big(a, "seed");
   r->json = opt_flag(a, "json");
+  r->config.score = r->json && r->config.beam == 1;
   r->terminal = !a->word_count && is_terminal(0);
   if (r->terminal) r->batch = 1;
   r->stream = r->batch == 1 && r->config.beam == 1 && !r->json && r->of < CLASSIFY;

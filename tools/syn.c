@@ -184,7 +184,7 @@ static const option run_options[] = {
     {"unknown", 0, FLAG, "off", "", "outputs may hold the unknown token, as U+FFFD"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
-    {"json", 0, FLAG, "off", "", "one JSON object a line; with --temperature its score is 0"},
+    {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};
 
 static const option eval_options[] = {
