@@ -281,7 +281,7 @@
      - Sources end in 3 (syn_trainer_step checks it). Decoder input is 2 y_1 .. y_n, labels are
        y_1 .. y_n 3.
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
-       (R, D ...).
+       (R, D ...). Of texts, sources of classify and prompts of lm are cut and counted: SYN_CUT_...
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
        sources of tag have no end.
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
