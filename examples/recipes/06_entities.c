@@ -6,8 +6,7 @@
 
    Compile, run:  cc -O2 -c library.c && cc 06_entities.c library.o -lm && ./a.out
    Prints:
-     PER: Berta
-          Sorel
+     PER: Berta Sorel
      LOC: Tarona */
 #include "../../synthesizer.h"
 #include <stdio.h>
@@ -46,12 +45,13 @@ int main(void) {
   syn_run *run = syn_run_new(&c, m, NULL);
   const char *line = "the mayor Berta Sorel flew to Tarona yesterday", *at = line;
   int tag[WORDS], words = syn_tag(run, syn_text_of(line), tag, WORDS); /* -1: an error */
-  for (int i = 0; i < words && i < WORDS; i++) {
-    syn_text of = syn_model_class_name(m, tag[i]);
-    const int size = (int)strcspn(at, " ");
-    if (*of.at == 'B') printf("%.*s: %.*s\n", (int)of.size - 2, of.at + 2, size, at);
-    if (*of.at == 'I') printf("     %.*s\n", size, at);
-    at += size + (at[size] == ' ');
+  for (int i = 0; i < words && i < WORDS; i++, at += strcspn(at, " ") + 1) {
+    syn_text name = syn_model_class_name(m, tag[i]);
+    size_t size = strcspn(at, " ");
+    if (*name.at != 'B') continue;
+    for (int k = i + 1; k < words && *syn_model_class_name(m, tag[k]).at == 'I'; k++)
+      size += 1 + strcspn(at + size + 1, " ");
+    printf("%.*s: %.*s\n", (int)name.size - 2, name.at + 2, (int)size, at);
   }
   if (c.status != SYN_OK) fprintf(stderr, "entities: %s\n", c.message);
   syn_run_free(run);
