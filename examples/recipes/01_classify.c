@@ -47,7 +47,7 @@ int main(void) {
   for (int i = 0; i < CLASSES; i++) {
     const char *const asked[] = {"could you dim the desk light", "I would like to hear some jazz",
                                  "please wake me at noon"};
-    float p[CLASSES]; /* syn_model_class_name tells which class is which */
+    float p[CLASSES] = {0}; /* syn_model_class_name tells which class is which */
     syn_text label = syn_classify(run, syn_text_of(asked[i]), p);
     if (label.size) printf("%s: %.*s\n", asked[i], (int)label.size, label.at);
     for (int k = 0; k < CLASSES; k++) fprintf(stderr, "%.3f ", (double)p[k]);
