@@ -1316,14 +1316,15 @@ SYN_API int syn_run_cut(const syn_run *r); /* tokens of its texts that were remo
 /* -- answers to one text -- */
 
 /* The next five run syn_run_text, whose errors they have, too, and whose results can be read
-   afterwards (not of syn_embed). Words are what stands between white space. */
+   afterwards (not of syn_embed). A text that is too long is cut as limits.cut says; syn_tag and
+   syn_align then want SYN_CUT_TAIL. Words are what stands between white space. */
 
 /* classify: the name of the most probable class, which lives as long as the model; p [classes] (may
-   be null): the probability of each class. Of size 0 is an error, p is all 0 then: another task, or
-   a model whose classes have no names (syn_run_class tells their numbers). */
+   be null): the probability of each class. Of size 0: an error, also where the classes have no
+   names (syn_run_class tells their numbers); then p is all 0, but not written for another task. */
 SYN_API syn_text syn_classify(syn_run *r, syn_text text, float *p);
 /* tag: the class of each word, by the token that it begins with: tags [capacity] gets the first
-   ones, 0 for a word without a token of its own. Returns how many words the text has; -1: an error,
+   ones, 0 for a word without a token of its own, as one that was cut. Returns how many words the text has; -1: an error,
    also of another task. syn_model_class_name names them. */
 SYN_API int syn_tag(syn_run *r, syn_text text, int *tags, int capacity);
 /* log p of each token of an answer that is given, its end included: log_p [capacity] gets the first
