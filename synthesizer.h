@@ -1324,8 +1324,8 @@ SYN_API int syn_run_cut(const syn_run *r); /* tokens of its texts that were remo
    names (syn_run_class tells their numbers); then p is all 0, but not written for another task. */
 SYN_API syn_text syn_classify(syn_run *r, syn_text text, float *p);
 /* tag: the class of each word, by the token that it begins with: tags [capacity] gets the first
-   ones, 0 for a word without a token of its own, as one that was cut. Returns how many words the text has; -1: an error,
-   also of another task. syn_model_class_name names them. */
+   ones, 0 for a word without a token of its own, as one that was cut. Returns how many words the
+   text has; -1: an error, also of another task. syn_model_class_name names them. */
 SYN_API int syn_tag(syn_run *r, syn_text text, int *tags, int capacity);
 /* log p of each token of an answer that is given, its end included: log_p [capacity] gets the first
    ones; may be null. Their sum is the log probability of the answer. lm: the target is the text. A
