@@ -11368,8 +11368,9 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
    Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1). Queries q = x W_q^T [rows,e],
    keys k = u W_k^T [rows of u,e], W_q [e,d], W_k [e,width of u], no biases. Head h has the columns
    h c .. (h+1) c - 1 of both.
-   rows buffers, saved for backward: q / sqrt(c), then k; 2 e floats a row. The scale is applied to
-   q once instead of to every S_ij.
+   rows buffers, saved for backward: q times the scale, then k; 2 e floats a row. The scale is
+   1/sqrt(c) (mh_dot_self_att: or as s and scale say) and is applied to q once instead of to every
+   S_ij.
    KV cache of a token, or of a token of the source: its v and its k. A full block of 16 keys is
    transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
    the newest token belongs to is row-major [16,e]. */

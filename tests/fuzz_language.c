@@ -143,7 +143,7 @@ static void fuzz_seeds(void) {
       "\"->\"\n\"res_nd(\"\n\"res_d(\"\n\"ffl\"\n\"mh_dot_att\"\n\"mlp_att\"\n\"dot_src_att(s=\"\n"
       "\"parallel(\"\n\"$W\"\n\"$N\"\n\"$BIG\"\n\"$P\"\n\"lstm\"\n\"glu\"\n\"upper\"\n\"R+"
       "V\"\n\"FD\"\n"
-      "\"FR\"\n\"Fix\"\n\"dropout=\"\n\"heads=\"\n\"#\"\n\"|"
+      "\"FR\"\n\"Fix\"\n\"dropout=\"\n\"heads=\"\n\"s=\"\n\"cnn(glu\"\n\"#\"\n\"|"
       "\"\n\"65536\"\n\"2147483648\"\n\"1e300\"\n";
   fuzz_bytes dict = {NULL, 0, 0};
   size_t i;
