@@ -215,6 +215,10 @@
    is compiled once; the file with SYNTHESIZER_IMPLEMENTATION then has SYN_NO_KERNELS beside it, and
    the two objects are linked. The linker refuses kernels of another version.
 
+   OTHER LANGUAGES    `make -C tools shared` builds libsynthesizer.so. syn_context_with,
+   syn_model_with, syn_learn_with and their kin read key=value texts, so a binding lays out no
+   struct but syn_text; examples/bindings has some for Python, Lua and Rust.
+
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
    madvise. SYN_EXACT: fmaf even where it is slow. SYN_NO_TRAIN: models are read and run, not
@@ -1470,8 +1474,8 @@ SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
      "task=lm; decoder=pos -> res(syn_att(R+V)) -> ff($n)  # a comment \n $n=64; tgt_vocab=100"
    Blanks around key and value do not count. # begins a comment, to the end of the line. A value in
    quotes may hold line ends, # and ; but no quote. An empty text and a field that is not given are
-   the default. An error (SYN_E_VALUE) is a key that is not known or given twice, and a value of
-   another type. Null: no settings. */
+   the default; `cut` is none, head, tail or middle. An error (SYN_E_VALUE) is a key that is not
+   known or given twice, and a value of another type. Null: no settings. */
 SYN_API syn_context *syn_context_with(const char *settings); /* as syn_context_new: isa, threads */
 SYN_API syn_model *syn_model_with(syn_context *c, const char *settings);    /* syn_config */
 SYN_API syn_run *syn_run_with(syn_context *c, const syn_model *m,
@@ -25621,8 +25625,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 /* A field that a setting may name. CHARS: the text lies in the struct itself. */
 enum {
-  SYN__FIELD_INT, SYN__FIELD_LONG, SYN__FIELD_SEED, SYN__FIELD_FLOAT, SYN__FIELD_DOUBLE,
-  SYN__FIELD_TEXT, SYN__FIELD_CHARS
+  SYN__FIELD_INT, SYN__FIELD_CUT, SYN__FIELD_LONG, SYN__FIELD_SEED, SYN__FIELD_FLOAT,
+  SYN__FIELD_DOUBLE, SYN__FIELD_TEXT, SYN__FIELD_CHARS
 };
 typedef struct syn__field {
   const char *name;
@@ -25647,7 +25651,7 @@ static const syn__field syn__config_fields[] = {
 static const syn__field syn__limits_fields[] = {
     SYN__SETTING(INT, syn_limits, sentences), SYN__SETTING(INT, syn_limits, src_rows),
     SYN__SETTING(INT, syn_limits, tgt_rows), SYN__SETTING(INT, syn_limits, length),
-    SYN__SETTING(INT, syn_limits, keep)};
+    SYN__SETTING(INT, syn_limits, keep), SYN__SETTING(CUT, syn_limits, cut)};
 static const syn__field syn__decode_fields[] = {
     SYN__SETTING(INT, syn_decode_config, sentences),
     SYN__SETTING(INT, syn_decode_config, source_len), SYN__SETTING(INT, syn_decode_config, max_len),
@@ -25656,7 +25660,8 @@ static const syn__field syn__decode_fields[] = {
     SYN__SETTING(FLOAT, syn_decode_config, temperature),
     SYN__SETTING(INT, syn_decode_config, top_k), SYN__SETTING(FLOAT, syn_decode_config, top_p),
     SYN__SETTING(SEED, syn_decode_config, seed), SYN__SETTING(INT, syn_decode_config, prefill),
-    SYN__SETTING(TEXT, syn_decode_config, type), SYN__SETTING(INT, syn_decode_config, unknown)};
+    SYN__SETTING(TEXT, syn_decode_config, type), SYN__SETTING(INT, syn_decode_config, unknown),
+    SYN__SETTING(CUT, syn_decode_config, cut), SYN__SETTING(INT, syn_decode_config, score)};
 #ifndef SYN_NO_TRAIN
 static const syn__field syn__train_fields[] = {
     SYN__SETTING(TEXT, syn_train_config, optimizer), SYN__SETTING(TEXT, syn_train_config, schedule),
@@ -25796,6 +25801,17 @@ static int syn__settings_whole(const char *text, int *minus, uint64_t *number) {
   return !*text;
 }
 
+/* An int: SYN_CUT_NONE and those behind it by their names. 0: it is none. */
+static int syn__settings_cut_name(void *to, const char *value) {
+  static const char *const names[] = {"none", "head", "tail", "middle"};
+  int i;
+  for (i = 0; i < 4 && strcmp(value, names[i]); i++) continue;
+  if (i == 4) return 0;
+  i += SYN_CUT_NONE;
+  memcpy(to, &i, sizeof i);
+  return 1;
+}
+
 /* A number of type INT, LONG or SEED; 0: it is none. */
 static int syn__settings_integer(void *to, int type, const char *value) {
   uint64_t n = 0;
@@ -25841,13 +25857,14 @@ static int syn__settings_text(void *to, const syn__field *f, const char *value) 
 
 static syn_status syn__settings_set(syn__settings *s, const syn__target *t, const syn__field *f,
                                     const char *value) {
-  static const char *const wants[] = {"a whole number below 2^31", "a whole number below 2^63",
-                                      "a whole number from 0 to 2^64 - 1", "a number", "a number",
-                                      "a text", "a shorter text"};
+  static const char *const wants[] = {
+      "a whole number below 2^31", "none, head, tail or middle", "a whole number below 2^63",
+      "a whole number from 0 to 2^64 - 1", "a number", "a number", "a text", "a shorter text"};
   void *to = (char *)t->to + f->at;
   char shown[SYN__SHORT];
   int done;
-  if (f->type <= SYN__FIELD_SEED) done = syn__settings_integer(to, f->type, value);
+  if (f->type == SYN__FIELD_CUT) done = syn__settings_cut_name(to, value);
+  else if (f->type <= SYN__FIELD_SEED) done = syn__settings_integer(to, f->type, value);
   else if (f->type <= SYN__FIELD_DOUBLE) done = syn__settings_real(to, f->type, value);
   else done = syn__settings_text(to, f, value);
   return done ? SYN_OK : syn__fail(s->c, SYN_E_VALUE, "%s: %s is '%s', wanted %s", s->caller,

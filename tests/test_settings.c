@@ -24,7 +24,7 @@ static const struct {
     {"syn_train_config", FIELDS(syn__train_fields), " "},
     {"syn_learn_config", FIELDS(syn__learn_fields), " choice seconds report user from "},
     {"syn_choice", FIELDS(syn__choice_fields),
-     " rows valid_rows left_out tokens unknown not_utf8 repeated "}};
+     " rows valid_rows left_out cut tokens unknown not_utf8 repeated "}};
 
 /* A name of a struct that the header declares: it has a setting, or stands in the list. */
 static void check_name(size_t k, const char *name, size_t size, size_t *found) {
@@ -100,7 +100,7 @@ static void test_header(void) {
 
 /* Types have the bytes of their fields, and no two fields overlap. */
 static void test_tables(void) {
-  static const size_t sizes[] = {sizeof(int), 8, 8, sizeof(float), sizeof(double), sizeof(char *)};
+  static const size_t sizes[] = {sizeof(int), sizeof(int), 8, 8, sizeof(float), sizeof(double), sizeof(char *)};
   size_t k, i, n;
   for (k = 0; k < sizeof structs / sizeof *structs; k++)
     for (i = 0; i < structs[k].count; i++) {
@@ -114,7 +114,7 @@ static void test_tables(void) {
 
 /* Each setting goes to its field and to no other byte. */
 static void test_values(void) {
-  static const char *const values[] = {"-7", "-12345678901", "18446744073709551615", "-0.5",
+  static const char *const values[] = {"-7", "tail", "-12345678901", "18446744073709551615", "-0.5",
                                        "1e-3", "a text", "adam"};
   static union {
     char bytes[4000];
@@ -146,6 +146,7 @@ static void test_values(void) {
       memcpy(&seed, at, sizeof seed), memcpy(&single, at, sizeof single);
       memcpy(&real, at, sizeof real), memcpy(&text, at, sizeof text);
       CHECK(f->type == SYN__FIELD_INT      ? whole == -7
+            : f->type == SYN__FIELD_CUT    ? whole == SYN_CUT_TAIL
             : f->type == SYN__FIELD_LONG   ? large == -INT64_C(12345678901)
             : f->type == SYN__FIELD_SEED   ? seed == UINT64_MAX
             : f->type == SYN__FIELD_FLOAT  ? single < -0.4f && single > -0.6f
@@ -215,6 +216,9 @@ static void test_text(void) {
   CHECK(!h.blocks, "%ld blocks", h.blocks);
   CHECK(!syn_model_with(&c, NULL) && c.status, "a model without settings");
   CHECK(!syn_run_with(&c, NULL, "sentences=1") && !syn_model_with(NULL, "task=lm"), "after an error");
+  syn_context_clear(&c);
+  CHECK(!syn_run_with(&c, NULL, "cut=left") && strstr(c.message, "wanted none, head, tail"), "%s",
+        c.message);
   syn_context_clear(&c);
   CHECK(!syn_decoder_with(&c, NULL, NULL) && strstr(c.message, "no model"), "%s", c.message);
 }
