@@ -215,9 +215,8 @@
    is compiled once; the file with SYNTHESIZER_IMPLEMENTATION then has SYN_NO_KERNELS beside it, and
    the two objects are linked. The linker refuses kernels of another version.
 
-   OTHER LANGUAGES    `make -C tools shared` builds libsynthesizer.so. syn_context_with,
-   syn_model_with, syn_learn_with and their kin read key=value texts, so a binding lays out no
-   struct but syn_text; examples/bindings has some for Python, Lua and Rust.
+   OTHER LANGUAGES    `make -C tools shared` builds libsynthesizer.so. syn_model_with and its kin
+   read key=value texts: a binding lays out no struct but syn_text. See examples/bindings.
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
@@ -241,11 +240,9 @@
    functions were given) are accepted everywhere and give errors or nothing, so a program may look
    only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
-   Objects keep the address of their context, so it stays where syn_context_init made it: it is not
-   copied, not returned by value, nor part of a struct that is. syn_context_new gives it memory of
-   its own. Where the memory of the old place shows it, calls on objects of such a context return
-   SYN_E_CONTEXT (or null), free nothing and write nothing; where the old bytes are still there, or
-   the page is gone, nobody can tell. A call that makes something with a copy has that error.
+   Objects keep the address of their context: it is not copied, nor returned by value. Calls with a
+   copy, and on objects whose context is gone, return SYN_E_CONTEXT or null and free nothing; but
+   where the old bytes are still there, or the page is gone, nobody can tell.
 
    CALLBACKS    A function of yours that the library calls (report, cancel, a token as it is chosen
    ...) may make and use other objects, also with the same context, and look at results. What it
@@ -253,11 +250,10 @@
    models in training then give an error (SYN_E_VALUE), and their _free frees nothing. No check
    guards a const model, a context, or what alloc, release and parallel do.
 
-   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A pass, a
-   decoding or a step of training that finds another thread in one of the same context is refused
-   (SYN_E_VALUE; threads are told apart by the address of errno, on systems that have threads; two
-   that begin in the same moment may both pass). Callbacks make their calls in the thread that they
-   were called in. A model that
+   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A pass, decoding
+   or step of training that finds another thread in one of the same context is refused (SYN_E_VALUE;
+   not where errno is one for all threads; two that begin in the same moment may both pass).
+   Callbacks make their calls in their own thread. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
    it. Inside, OpenMP threads split outputs. After fork() the child may use what it has inherited
    and make new contexts. Its loops start their OpenMP threads anew each time, which costs some ten
