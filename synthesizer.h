@@ -4961,9 +4961,11 @@ SYN__INLINE void SYN__N(int8_finish)(const syn__int8_product *p, const syn__dreg
   if (p->bias) z = syn__vadd(z, syn__vload_n(p->bias + 16 * j, left));
   syn__vstore_n(p->y + (size_t)m * p->y_row + 16 * j, z, left);
 }
-/* A tile: `rows` rows at m by `panels` panels at j, constants where it is inlined. */
+/* A tile: `rows` rows at m by `panels` panels at j, constants where it is inlined. At the end of
+   a large one the sums go through memory, `done`, so that one copy of the code finishes them. */
 SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int rows, int panels) {
   syn__dreg sum[SYN__INT8_MR][SYN__INT8_NR1][SYN__SUMS], w[SYN__INT8_NR1][SYN__QUADS];
+  syn__dreg done[SYN__INT8_MR][SYN__INT8_NR1][SYN__SUMS];
   const size_t panel = 16 * p->k + SYN__INT8_HEAD, x_row = p->x_row;
   const signed char *x = p->x + (size_t)m * x_row, *at = SYN__N(int8_panel)(p, j);
   size_t i;
@@ -4983,8 +4985,16 @@ SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int
       SYN__UNROLL for (v = 0; v < panels; v++) SYN__N(dot4)(sum[r][v], four, w[v]);
     }
   }
+  if (rows * panels <= 4) {
+    SYN__UNROLL for (r = 0; r < rows; r++)
+      SYN__UNROLL for (v = 0; v < panels; v++) SYN__N(int8_finish)(p, sum[r][v], m + r, j + v);
+    return;
+  }
   SYN__UNROLL for (r = 0; r < rows; r++)
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__N(int8_finish)(p, sum[r][v], m + r, j + v);
+    SYN__UNROLL for (v = 0; v < panels; v++)
+      SYN__UNROLL for (g = 0; g < SYN__SUMS; g++) done[r][v][g] = sum[r][v][g];
+  for (r = 0; r < rows; r++)
+    for (v = 0; v < panels; v++) SYN__N(int8_finish)(p, done[r][v], m + r, j + v);
 }
 
 /* Each a function of its own, as the micro-kernels of gemm. */
@@ -5026,9 +5036,11 @@ SYN__NOINLINE void SYN__N(int8_full)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, SYN__INT8_NR);
 }
 #endif
+#if SYN__INT8_NR > 1
 SYN__NOINLINE void SYN__N(int8_edge)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, 1);
 }
+#endif
 #ifdef SYN__INT8_MID
 SYN__NOINLINE void SYN__N(int8_mid_full)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MID, SYN__INT8_MID);
@@ -5037,18 +5049,27 @@ SYN__NOINLINE void SYN__N(int8_mid_edge)(const syn__int8_product *p, int m, int 
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MID, 1);
 }
 #endif
+#if SYN__INT8_MR > 1
 SYN__NOINLINE void SYN__N(int8_row_full)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, 1, SYN__INT8_NR1);
 }
 SYN__NOINLINE void SYN__N(int8_row_edge)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, 1, 1);
 }
+#endif
+/* A tile of one panel has no edge. */
 static const syn__int8_tile SYN__N(int8_tiles)[] = {
+#if SYN__INT8_NR > 1
     {SYN__INT8_MR, SYN__INT8_NR, SYN__N(int8_full), SYN__N(int8_edge)},
+#else
+    {SYN__INT8_MR, 1, SYN__N(int8_full), NULL},
+#endif
 #ifdef SYN__INT8_MID
     {SYN__INT8_MID, SYN__INT8_MID, SYN__N(int8_mid_full), SYN__N(int8_mid_edge)},
 #endif
+#if SYN__INT8_MR > 1
     {1, SYN__INT8_NR1, SYN__N(int8_row_full), SYN__N(int8_row_edge)},
+#endif
 };
 
 /* All rows pass over SYN__INT8_GROUP panels at a time: these come from memory once. */
