@@ -23436,7 +23436,7 @@ typedef struct syn__learn {
 /* What is chosen for each task, in the order of syn__tasks, and for three kinds of texts.
    Convolutions see the tokens beside each one, attention all others. Of pairs the table of words
    stays random, so all words are compared alike, also rare. tools/BENCH.md has the measurements. */
-enum { SYN__SHORT_TEXTS = SYN__TASK_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
+enum { SYN__OWN_LAYERS = SYN__TASK_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
 #define SYN__SEQ2SEQ(cnn)                                      \
   "pos->repeat(%d,res_nd(" cnn ")->res_nd(syn_att(V)))->norm", \
   "pos->repeat(%d,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(%u)))->norm"
@@ -23450,12 +23450,11 @@ static const struct {
     {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 60.0, 120.0}},
     {"", "pos->repeat(%d,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(%u)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
-    {"pos->repeat(%d,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
-     {128, 1}, 4, 0.01f, 0.1f, 0.3f, 2.0, {0.0}},
+    {"", "", "", {8, 1}, 1, 0.01f, 0.0f, 0.3f, 8.0, {0.0}}, /* layers: syn__choose_bag */
     {"pos->repeat(%d,res_nd(syn_att(R+V))->res_nd(ffl(%u)))->norm", "", "",
      {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {15.0, 15.0, 30.0, 60.0}},
-    /* to classify short texts of more than two classes; pairs of texts; seq2seq of spelled words */
-    {"pos->repeat(%d,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
+    /* to classify by layers that are given; pairs of texts; seq2seq of spelled words */
+    {"", "", "", {128, 1}, 4, 0.003f, 0.1f, 0.3f, 10.0, {0.0}},
     {"norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
     {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {24.0, 48.0, 120.0, 240.0}}};
@@ -23476,29 +23475,35 @@ static int syn__choose_recipe(const syn__learn *l) {
   if (l->task == SYN__TASK_SEQ2SEQ && syn__choose_spelled(l, SYN_SRC)) return SYN__SPELLED;
   if (l->task != SYN__TASK_CLASSIFY) return l->task;
   if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
-  return syn__learn_tokens(l) < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
+  return *l->choice.encoder ? SYN__OWN_LAYERS : l->task;
 }
 
-/* Of spelled texts characters. Few different words are symbols: one token each, as all words of a
-   text to classify. Else parts of words, more for more text. lm of up to 2 MB: characters. */
+/* Of spelled texts and of a bag of n-grams characters. Few different words are symbols: one token
+   each, as all words of a text that other layers classify. Else parts of words, more for more text.
+   lm of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
   if (l->task == SYN__TASK_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
   if (l->task == SYN__TASK_TAG) return "space";
   if (l->task == SYN__TASK_CLASSIFY && side == SYN_TGT) return "line";
-  if (syn__choose_spelled(l, side)) return "char";
+  if (syn__choose_spelled(l, side) || syn__choose_recipe(l) == SYN__TASK_CLASSIFY) return "char";
   if (s->distinct <= 300 || l->task == SYN__TASK_CLASSIFY) return "space";
   return s->bytes < 4e5 ? "bpe:2000" : s->bytes < 1.5e6 ? "bpe:4000" : "bpe:8000";
 }
 
-/* What needs no facts. */
-static void syn__choose_rule(int recipe, syn_choice *k) {
+/* What needs no facts but the number of tokens, 0: not known. The epochs are at least 400 updates,
+   in which a network learns a few rows by heart. */
+static void syn__choose_rule(int recipe, double tokens, syn_choice *k) {
   if (!*k->optimizer) {
     memcpy(k->optimizer, "muon", sizeof "muon");
     if (k->lr == 0.0f) k->lr = syn__recipes[recipe].lr;
     if (k->weight_decay == 0.0f) k->weight_decay = 0.1f;
   }
-  if (k->epochs == 0.0) k->epochs = syn__recipes[recipe].epochs;
+  if (k->epochs == 0.0) {
+    const double batch = (double)k->batch_tokens, least = tokens > batch ? batch / tokens : 1.0;
+    k->epochs = syn__recipes[recipe].epochs;
+    if (tokens > 0.0 && k->epochs < 400.0 * least) k->epochs = 400.0 * least;
+  }
   if (k->clip == 0.0f) k->clip = 1.0f;
   if (k->hold_back == 0.0) k->hold_back = 0.05;
 }
@@ -23536,7 +23541,23 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[best];
 }
 
+/* To classify: the mean of the n-grams of a text (>>kind ngram, >>kind pool), from 4 rows on. Of
+   characters those of 3 to 6, of other tokens each one and each pair. A width of as many numbers as
+   classes tells them all apart. 16 buckets for each token, within 2^23 numbers: few of the n-grams
+   of a later text then share a row with one that was learned. */
+static void syn__choose_bag(const syn__learn *l, syn_choice *k) {
+  const int chars = !strcmp(k->src_tokenizer, "char") || !strcmp(k->src_tokenizer, "byte");
+  const double wanted = 16.0 * syn__learn_tokens(l);
+  int d = 8, buckets = 1 << 13;
+  while (d < 128 && d < l->side[SYN_TGT].distinct) d *= 2;
+  if (!k->d_model) k->d_model = d;
+  while (buckets < wanted && 2.0 * buckets * k->d_model <= (double)(1 << 23)) buckets *= 2;
+  syn__snprintf(k->encoder, sizeof k->encoder, "ngram(%d,%d,%d)->dropout", chars ? 6 : 2, buckets,
+                chars ? 3 : 2);
+}
+
 static void syn__choose_network(syn__learn *l, int recipe) {
+  const int bag = recipe == SYN__TASK_CLASSIFY;
   syn_choice *k = &l->choice;
   const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
   const double tokens = syn__learn_tokens(l), epochs = syn__choose_epochs(l, size);
@@ -23545,6 +23566,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   int length = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int heads = syn__recipes[recipe].heads, i;
   unsigned wide;
+  if (bag) syn__choose_bag(l, k);
   if (!k->d_model) k->d_model = size[0];
   wide = 2u * (unsigned)k->d_model;
   if (!*k->encoder && !*k->freeze)
@@ -23560,9 +23582,11 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   /* Later texts may be longer: twice the longest. The tables of R that classify and tag have grow
      with its square; the other networks have none. */
   if (!k->max_len && l->task == SYN__TASK_LM) k->max_len = 128;
-  if (!k->max_len) k->max_len = syn__min(2 * length, syn__tasks[l->task].classes ? 256 : 512);
+  if (!k->max_len)
+    k->max_len = syn__min(2 * length, bag ? 2048 : syn__tasks[l->task].classes ? 256 : 512);
   if (!k->batch_tokens)
-    k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
+    k->batch_tokens = syn__max(bag ? (tokens < 1e6 ? 4096 : 16384)
+                               : tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__max(0, syn__min(k->max_len, 1 << 20)));
   if (k->hold_back == 0.0) /* a validation takes a fiftieth of the minutes at most */
     for (k->hold_back = 0.05; k->hold_back > 0.06 * epochs && k->hold_back > 1e-5;)
@@ -23630,13 +23654,18 @@ static double syn__learn_begin(const syn_learn_config *k) {
 typedef struct syn__trial {
   const syn_learn_config *config;
   int most, updates;        /* updates behind the first one, which also touches new memory */
-  double limit, begin, now; /* seconds at most; the clock behind the first update, now */
+  double limit, begin, now; /* seconds at most; the clock before what is measured, now */
 } syn__trial;
-/* Where the clock has not moved yet, three times as many updates are waited for. */
+/* Where the clock has not moved yet, three times as many updates are waited for. On a machine so
+   slow that fewer updates take four times the seconds, they are enough, the first one, too. */
 static int syn__trial_report(void *user, const syn_trainer *t, float loss, int validated) {
   syn__trial *k = (syn__trial *)user;
   SYN__UNUSED(t), SYN__UNUSED(loss), SYN__UNUSED(validated);
   k->now = syn__learn_clock(k->config);
+  if (fabs(k->now - k->begin) > 4.0 * k->limit) {
+    k->updates = k->updates < 0 ? 1 : k->updates + 1;
+    return 1;
+  }
   if (k->updates++ < 0) k->begin = k->now;
   return k->updates >= 3 && (k->updates >= k->most || !(fabs(k->now - k->begin) <= k->limit)) &&
          (k->now != k->begin || k->updates >= 3 * k->most);
@@ -23651,6 +23680,7 @@ static double syn__learn_measure(syn_context *c, syn__trial *k, const syn_config
   double seconds;
   how.every = how.average = 0, how.steps = 1000000000;
   t = syn_trainer_new(c, copy, &how);
+  k->begin = syn__learn_clock(k->config);
   syn_trainer_run(t, data, NULL, syn__trial_report, k);
   seconds = (k->now - k->begin) / (double)k->updates;
   if (!(seconds > 0.0 && seconds < 1e15))
@@ -23730,6 +23760,7 @@ static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
   int i, given = *spec[0] || *spec[1], parts = l->task == SYN__TASK_SEQ2SEQ, recipe;
+  const int held = k->hold_back > 0.0;
   const int joint = parts && !strcmp(k->tie, "all");
   for (i = l->task == SYN__TASK_LM; i < 2; i++) {
     if (joint && !*spec[i]) memcpy(spec[i], spec[!i], sizeof k->src_tokenizer);
@@ -23738,10 +23769,12 @@ static syn_status syn__choose(syn__learn *l) {
   }
   for (i = 0; i < 2 && parts && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
   if (parts && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
-  if (syn__learn_speed(l)) return l->c->status;
   recipe = syn__choose_recipe(l);
+  l->macs = 1e18; /* a bag of n-grams has its size on any machine, so the speed is not measured */
+  if (recipe != SYN__TASK_CLASSIFY && syn__learn_speed(l)) return l->c->status;
   syn__choose_network(l, recipe);
-  syn__choose_rule(recipe, k);
+  syn__choose_rule(recipe, syn__learn_tokens(l), k);
+  if (l->count > 1 && l->count < 50 && !held) k->hold_back = 0.0; /* each row is needed */
   return SYN_OK;
 }
 
@@ -24041,7 +24074,7 @@ syn_status syn_choose(syn_context *c, const syn_learn_config *config, const syn_
       !syn__given(c, config->choice, "choice"))
     return SYN_E_VALUE;
   if (c->status || syn__learn_open(&l, c, config, src, tgt, count)) return c->status;
-  if (!count) syn__choose_rule(l.task, &l.choice);
+  if (!count) syn__choose_rule(l.task, 0.0, &l.choice);
   else if (!l.given && syn__choose(&l)) return c->status;
   *config->choice = l.choice;
   return SYN_OK;
