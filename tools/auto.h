@@ -136,6 +136,9 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
     snprintf(k->optimizer, sizeof k->optimizer, "%s", opt_text(a, "optimizer"));
   if (opt_given(a, "d-model")) k->d_model = opt_int(a, "d-model");
   if (opt_given(a, "max-len")) k->max_len = opt_int(a, "max-len");
+  /* These follow the validation loss, also of few rows. */
+  if (strcmp(opt_text(a, "schedule"), "plateau") == 0 || opt_int(a, "stop-after"))
+    k->hold_back = 0.05;
 }
 
 /* Chooses from the texts of the files. */
