@@ -23543,11 +23543,13 @@ static const int *syn__choose_width(const syn__learn *l) {
 
 /* To classify: the mean of the n-grams of a text (>>kind ngram, >>kind pool), from 4 rows on. Of
    characters those of 3 to 6, of other tokens each one and each pair. A width of as many numbers as
-   classes tells them all apart. 16 buckets for each token, within 2^23 numbers: few of the n-grams
-   of a later text then share a row with one that was learned. */
+   classes tells them all apart. With 16 buckets for each token of few rows, few of the n-grams of
+   a later text share a row with one that was learned; of many rows one for each token, since each
+   update walks all rows of the table; 2^23 numbers at most. */
 static void syn__choose_bag(const syn__learn *l, syn_choice *k) {
   const int chars = !strcmp(k->src_tokenizer, "char") || !strcmp(k->src_tokenizer, "byte");
-  const double wanted = 16.0 * syn__learn_tokens(l);
+  const double tokens = syn__learn_tokens(l), least = tokens > 8192.0 ? 131072.0 : 16.0 * tokens;
+  const double wanted = tokens > least ? tokens : least;
   int d = 8, buckets = 1 << 13;
   while (d < 128 && d < l->side[SYN_TGT].distinct) d *= 2;
   if (!k->d_model) k->d_model = d;
