@@ -181,6 +181,7 @@ static void call_decoder(int how) {
     s = syn_decoder_run_text(all.decoder, syn_text_of(all.lm ? "" : "d e"), syn_text_of(fuzz_byte() % 2 ? "d" : ""),
                              fuzz_byte() % 4 ? on_text : NULL, NULL);
   if (!s) fuzz_mark(MARK_decoded);
+  if (how == 2) syn_decoder_set_limit(all.decoder, fuzz_byte() % 4);
   if (how == 2) syn_decoder_set_banned(all.decoder, fuzz_byte() % 2 ? banned : NULL);
   if (how == 2) syn_decoder_set_allowed(all.decoder, fuzz_byte() % 2 ? allowed : NULL);
   if (how == 2) syn_decoder_set_seeds(all.decoder, fuzz_byte() % 2 ? seeds : NULL);

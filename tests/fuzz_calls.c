@@ -160,6 +160,7 @@ static void call_run(void) {
   k.tgt_rows = fuzz_byte() % 4 ? 0 : number(24);
   k.length = fuzz_byte() % 4 ? 0 : number(6);
   k.keep = fuzz_byte() % 2;
+  k.cut = fuzz_byte() % 2 ? 0 : number(6);
   syn_run_free(all.run);
   all.run = syn_run_new(&all.c, all.m, &k);
 }
@@ -300,6 +301,8 @@ static void call_decoder(void) {
   k.top_p = fuzz_byte() % 2 ? 0.0f : (float)number(4) / 4.0f;
   k.prefill = number(8);
   k.type = fuzz_byte() % 4 ? NULL : "i8";
+  k.score = fuzz_byte() % 4 == 0;
+  k.cut = fuzz_byte() % 2 ? 0 : number(6);
   syn_decoder_free(all.decoder);
   all.decoder = syn_decoder_new(&all.c, all.m, &k);
 }
@@ -331,6 +334,14 @@ static void call_decode(void) {
   batch_free();
 }
 
+static int text_done(void *user, const syn_decoder *d, size_t index, int sentence) {
+  char out[9];
+  (void)user;
+  FUZZ_WANT(index < 2 && syn_decoder_cut(d, sentence) >= 0, "text %lu", (unsigned long)index);
+  syn_decoder_output_text(d, sentence, 0, out, sizeof out, NULL);
+  return 0;
+}
+
 static void call_text(void) {
   static const char *const texts[] = {"a b c", "", "\xFF", "b \xC3\xA9", "c c c c c c c c c c c c"};
   syn_text lines[2], a = syn_text_of(texts[fuzz_below(5)]), b = syn_text_of(texts[fuzz_below(5)]);
@@ -343,11 +354,19 @@ static void call_text(void) {
     syn_model_set_tokenizers(all.m, t, fuzz_byte() % 2 ? t : NULL);
   }
   if (!all.data) all.data = syn_data_new(&all.c);
+  if (fuzz_byte() % 4 == 0) syn_data_set_cut(all.data, number(6));
   if (!syn_data_add_text(all.data, all.m, a, b)) fuzz_mark(MARK_text);
   syn_context_clear(&all.c);
   if (!syn_run_text(all.run, a, b)) fuzz_mark(MARK_text);
   syn_context_clear(&all.c);
+  if (fuzz_byte() % 4 == 0) syn_decoder_set_limit(all.decoder, number(6));
   if (!syn_decoder_run_text(all.decoder, a, b, NULL, NULL)) fuzz_mark(MARK_text);
+  syn_context_clear(&all.c);
+  lines[0] = b;
+  syn_decoder_set_seeds(all.decoder, NULL);
+  syn_decoder_set_allowed(all.decoder, NULL);
+  if (fuzz_byte() % 2) syn_decoder_run_texts(all.decoder, lines, fuzz_byte() % 2 ? lines : NULL, 2, text_done, NULL);
+  else
   syn_decoder_output_text(all.decoder, 0, number(2), out, sizeof out, NULL);
 }
 

@@ -38,6 +38,11 @@ static void use(const syn_tokenizer *t, syn_text text) {
   FUZZ_WANT(syn_tokenizer_encode(t, text, fewer, (int)half) == count,
             "another count in a smaller buffer");
   FUZZ_WANT(!half || !memcmp(fewer, ids, half * sizeof *ids), "other tokens in a smaller buffer");
+  FUZZ_WANT(syn_tokenizer_cut(t, text, SYN_CUT_HEAD, fewer, (int)half) == count &&
+                (!half || !memcmp(fewer, ids + count - half, half * sizeof *ids)), "other tokens of a cut text");
+  if (half) FUZZ_WANT(syn_tokenizer_cut(t, text, SYN_CUT_MIDDLE, fewer, (int)half) == count && fewer[half - 1] == ids[count - 1],
+                      "another end");
+  syn_tokenizer_cut(t, text, SYN_CUT_TEXTS + (int)(text.size % 5), fewer, (int)half);
   size = syn_tokenizer_decode(t, ids, count, NULL, 0);
   out = (char *)malloc(size + 1);
   if (!out) abort();

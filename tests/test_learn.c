@@ -376,6 +376,8 @@ static void test_sizes(void) {
         "few texts: width %d, dropout %g, batch %d", k.d_model, (double)k.dropout, k.batch_tokens);
   CHECK(chosen(l, 1e14).hold_back == 0.05 && chosen(l, 1e12).hold_back == 0.005, "held back: %g, %g",
         chosen(l, 1e14).hold_back, chosen(l, 1e12).hold_back);
+  l.side[SYN_SRC].longest = 20, l.side[SYN_TGT].longest = 30;
+  CHECK(chosen(l, 1e13).max_len == 62, "twice the longest: %d", chosen(l, 1e13).max_len);
   l.side[SYN_SRC].longest = 1000;
   k = chosen(l, 1e13);
   CHECK(k.max_len == 512 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,

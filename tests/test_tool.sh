@@ -385,9 +385,9 @@ has 'classify: longer than max_len' \
   '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5: their first tokens are read, [0-9]* are not; the first is line *' \
   "$(train --task classify --data pair.tsv $words --max-len 5 -o n --steps 2 2>&1)"
 has 'classify: left out when asked' '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5 and are left out*' \
-  "$(train --task classify --data pair.tsv $words --max-len 5 --too-long empty -o k --steps 2 2>&1)"
+  "$(train --task classify --data pair.tsv $words --max-len 5 --too-long empty -o left --steps 2 2>&1)"
 refused 'classify: stop' 1 'syn: pair.tsv line [0-9]* does not fit --max-len 5: --too-long stop ends here' \
-  train --task classify --data pair.tsv $words --max-len 5 --too-long stop -o k --steps 2
+  train --task classify --data pair.tsv $words --max-len 5 --too-long stop -o left --steps 2
 has 'classify: the loss of all pairs' '*syn: [0-9]* of 300 pairs do not fit the model?s max_len 5: the loss is of their first tokens*' \
   "$("$SYN" eval -m n --data pair.tsv --metric nats 2>&1)"
 "$SYN" eval -m n --too-long empty --data pair.tsv >out 2>err
