@@ -343,11 +343,11 @@ async function race() {
   );
   await ready();
   is("two networks", await browser.run("networks.length"), 2);
+  await browser.run("train(30)");
+  await trained(30);
   const names = `[$("rightname"), ...document.querySelectorAll(".tested")].map((e) => e.textContent)`;
   const learned = "examples that it learns (none is kept)";
   is("few own pairs are all learned", await browser.run(names), [learned, learned, learned]);
-  await browser.run("train(30)");
-  await trained(30);
   const lines = await browser.run("[0, 1].map((i) => settingsOf(i))");
   for (const [i, { encoder, decoder }] of lines.entries())
     is(
