@@ -57,20 +57,21 @@ wrong() {
 wrong 01 error 'the sign' 's/syn_sub(guess, y)/syn_sub(y, guess)/'
 wrong 01 guess 'mul: a \[1,1\], b \[4,1\]' 's/syn_mul(x, w)/syn_mul(w, x)/'
 wrong 02 'gradient of w1' 'was syn_backward called' '/syn_backward(loss);/d'
-wrong 03 'loss by hand' '4 times' 's/(p\[i\]\[labels\[i\]\]) \/ ROWS/(p[i][labels[i]])/'
-wrong 04 mask 'a large negative number' 's/-INFINITY/-1e9f/'
-wrong 04 weights 'a softmax was taken twice' 's/syn_softmax(masked)/syn_softmax(syn_softmax(masked))/'
-wrong 05 alpha 'every row should sum to 1' 's/alpha = syn_softmax(mix)/alpha = mix/'
-wrong 06 'both heads' 'columns in the wrong order' 's/syn_concat(head\[0\], head\[1\])/syn_concat(head[1], head[0])/'
-wrong 07 queries 'a null pointer: still a hole' 's/w\[0\], y, T/w[0], HOLE, T/'
-wrong 08 'beam: the rows that the two best texts continue' 'beam: their last tokens' 's|best / V|best % V|'
-wrong 09 'proven by syn_kind_check' 'the library says: shift, as a decoder: padding' 's/r > off\[i\] ?/r ?/'
-wrong 10 'multiply-adds of FD' 'yours' 's/(s\.a + s\.b) \* s\.d + s\.H \* s\.N/(s.a + s.b) * s.d/'
-wrong 11 'bits of the product-sum' 'only the last bits differ' 's/fmaf(a\[i\], b\[i\], sum)/a[i] * b[i] + sum/'
-wrong 12 'W x' 'times the expected' 's/scale\[r\] \* x_scale \* sums/scale[r] * sums/'
+wrong 03 'gradient of the sum' 'numbers of "gradient of the difference"' 's/y->dx\[i\] \* b->x\[i\];/y->dx[i] * a->x[i];/'
+wrong 04 'loss by hand' '4 times' 's/(p\[i\]\[labels\[i\]\]) \/ ROWS/(p[i][labels[i]])/'
+wrong 05 mask 'a large negative number' 's/-INFINITY/-1e9f/'
+wrong 05 weights 'a softmax was taken twice' 's/syn_softmax(masked)/syn_softmax(syn_softmax(masked))/'
+wrong 06 alpha 'every row should sum to 1' 's/alpha = syn_softmax(mix)/alpha = mix/'
+wrong 07 'both heads' 'columns in the wrong order' 's/syn_concat(head\[0\], head\[1\])/syn_concat(head[1], head[0])/'
+wrong 08 queries 'a null pointer: still a hole' 's/w\[0\], y, T/w[0], HOLE, T/'
+wrong 09 'beam: the rows that the two best texts continue' 'beam: their last tokens' 's|best / V|best % V|'
+wrong 10 'proven by syn_kind_check' 'the library says: shift, as a decoder: padding' 's/r > off\[i\] ?/r ?/'
+wrong 11 'multiply-adds of FD' 'yours' 's/(s\.a + s\.b) \* s\.d + s\.H \* s\.N/(s.a + s.b) * s.d/'
+wrong 12 'bits of the product-sum' 'only the last bits differ' 's/fmaf(a\[i\], b\[i\], sum)/a[i] * b[i] + sum/'
+wrong 13 'W x' 'times the expected' 's/scale\[r\] \* x_scale \* sums/scale[r] * sums/'
 
 # -- what is no wrong number: a crash, a check that was taken away, a file that does not compile --
-wrong 04 k 'expected here: v' '/check("v", v)/d'
+wrong 05 k 'expected here: v' '/check("v", v)/d'
 file=exercises/01_number.c
 sed 's/  check("loss", loss);/  *(volatile int *)0 = 1;/' "$dir/solutions/01_number.c" >$file
 has 'a crash' '*exercise 01: the program crashed*0 passed, 1 failed*' "$(course check 1)"

@@ -1,7 +1,7 @@
 /* Exercise 01   The tape, a gradient, a step
 
    Four points (x, y) lie near a line. Write the loss of the guess y = w x + b on the tape, derive
-   its gradient with respect to w by hand, and take a step. See lesson 01 and the list of
+   its gradient with respect to w by hand, and take a step. See lesson 1 and the list of
    operations in course.h. Check it: make check N=1 */
 
 #include "../check.h"

@@ -1,7 +1,7 @@
 /* Exercise 02   A layer of neurons, and a gradient by trying
 
    Two layers of neurons on a tape, then the gradient of one weight by a finite difference. See
-   lesson 02. Check it: make check N=2 */
+   lesson 2. Check it: make check N=2 */
 
 #include "../check.h"
 
