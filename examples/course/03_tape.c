@@ -32,7 +32,6 @@ typedef struct entry {
 static entry tape[ENTRIES];
 static float memory[NUMBERS]; /* of all results and gradients */
 static int count, used;       /* entries and numbers so far */
-
 /* A new entry; returns its number. */
 static int record(int op, int a, int b, int rows, int columns) {
   float *x = memory + used;
@@ -95,8 +94,8 @@ static void backward(int loss) {
 static void scalars(void) {
   static const char *const names[] = {"leaf", "add", "mul", "relu", "matmul"};
   static const float W[] = {3}, B[] = {5};
-  int w = leaf(1, 1, W), b = leaf(1, 1, B);
-  backward(operation(ADD, operation(MUL, w, w), operation(MUL, w, b)));
+  int w = leaf(1, 1, W), b = leaf(1, 1, B), ww = operation(MUL, w, w), wb = operation(MUL, w, b);
+  backward(operation(ADD, ww, wb));
   printf("y = w w + w b, w = 3, b = 5: d y / d w = 2 w + b = 11, d y / d b = w = 3\n");
   for (int i = 0; i < count; i++)
     printf("%d = %-4s %2d %2d   value %2g   gradient %2g\n", i, names[tape[i].op], tape[i].a,
@@ -113,14 +112,15 @@ static int network(syn_tape *t) {
     {0, -1, -1, 0}, {0.25f, 0.25f, 0.25f, 0.25f}};
   syn_random r = {3};
   syn_tensor *of[LEAVES], *sum, *error, *loss;
-  int ours, same = 1; /* ours: the loss on this tape */
+  int ours, same = 1;
   for (int i = W1; i <= W2; i++)
     for (int k = 0; k < INPUTS * HIDDEN; k++) x[i][k] = 0.5f * syn_random_normal(&r);
   for (int i = count = used = 0; i < LEAVES; i++) {
     leaf(shape[i][0], shape[i][1], x[i]);
     of[i] = tensor(t, shape[i][0], shape[i][1], x[i]);
   }
-  ours = operation(ADD, operation(MATMUL, X, W1), operation(MATMUL, ONES, B1));
+  ours = operation(MATMUL, X, W1);
+  ours = operation(ADD, ours, operation(MATMUL, ONES, B1));
   ours = operation(ADD, operation(MATMUL, operation(RELU, ours, -1), W2), MINUS);
   ours = operation(MATMUL, QUARTER, operation(MUL, ours, ours));
   sum = syn_add(syn_matmul(of[X], of[W1]), syn_matmul(of[ONES], of[B1]));
