@@ -26,7 +26,6 @@ static int progress(void *user, const syn_trainer *t, float loss, int validated)
   if (s->step % 20 == 0) fprintf(stderr, "update %ld, loss %.3f\n", (long)s->step, (double)loss);
   return stopped; /* not 0: end here, with what is learned so far */
 }
-
 int main(void) {
   static char rows[ROWS][80];
   syn_text texts[ROWS], labels[ROWS];
@@ -35,23 +34,24 @@ int main(void) {
   signal(SIGINT, on_interrupt);
   for (int i = 0; i < ROWS; i++) {
     const char *const *order = orders[i % CLASSES];
-    snprintf(rows[i], sizeof rows[i], "%s %s %s", start[i / 12], order[1 + i / 3 % 2],
-             order[3 + i / 6 % 2]);
-    texts[i] = syn_text_of(rows[i]);
+    sprintf(rows[i], "%s %s %s", start[i / 12], order[1 + i / 3 % 2], order[3 + i / 6 % 2]);
     labels[i] = syn_text_of(order[0]);
+    texts[i] = syn_text_of(rows[i]);
   }
-  syn_choice k = {.epochs = 100}; /* for so few rows; what is 0 is chosen */
-  syn_learn_config how = {.task = "classify", .minutes = 0.05, .report = progress, .choice = &k};
+  syn_learn_config how = {.task = "classify", .minutes = 0.05, .report = progress};
   syn_model *m = syn_learn(&c, &how, texts, labels, ROWS);
   syn_run *run = syn_run_new(&c, m, NULL);
   for (int i = 0; i < CLASSES; i++) {
     const char *const asked[] = {"could you dim the desk light", "I would like to hear some jazz",
                                  "please wake me at noon"};
-    float p[CLASSES], best = 0.0f; /* syn_model_class_name tells which class is which */
+    float p[CLASSES];
     syn_text label = syn_classify(run, syn_text_of(asked[i]), p);
     if (label.size == 0) break; /* an error */
-    for (int n = 0; n < CLASSES; n++) best = p[n] > best ? p[n] : best;
-    printf("%s: %.*s%s\n", asked[i], (int)label.size, label.at, best < 0.7f ? ", perhaps" : "");
+    printf("%s: %.*s\n", asked[i], (int)label.size, label.at);
+    for (int k = 0; k < CLASSES; k++) {
+      syn_text name = syn_model_class_name(m, k);
+      fprintf(stderr, "  %.*s %.2f\n", (int)name.size, name.at, (double)p[k]);
+    }
   }
   if (c.status != SYN_OK) fprintf(stderr, "classify: %s\n", c.message);
   syn_run_free(run);
