@@ -775,7 +775,9 @@ static int silent_passes(world *w) {
        !syn_run_vector(w->r, "encoder.0", 0, SYN_VECTOR_MEAN, row, WIDTH) &&
        syn_run_node(w->r, syn_model_node(w->m, 0), NULL, 0, &value) &&
        syn_run_tokens(w->r, SYN_TGT, 0, &size) && syn_model_maker(w->m, 0, NULL, NULL) >= -1 &&
-       !syn_trace(w->m, w->r, NULL, &sink);
+       !syn_trace(w->m, w->r, NULL, &sink) && syn_score(w->r, text, text, row, WIDTH) > 0 &&
+       syn_align(w->r, text, text, NULL, 0) >= 0 && syn_embed(w->r, text, SYN_VECTOR_MEAN, row, WIDTH) == WIDTH &&
+       syn_tag(NULL, text, NULL, 0) < 0 && !syn_classify(NULL, text, NULL).size && !syn_model_class_name(w->m, 0).size;
   ok = ok && !syn_trainer_backward(w->t, &b, &loss) &&
        syn_trainer_gradient(w->t, syn_model_param(w->m, 0)) &&
        !syn_trainer_batch_loss(w->t, &b, &sum, &count) && !syn_trainer_step(w->t, &b, 1, &loss) &&
@@ -1087,6 +1089,7 @@ static const char silent[] =
     " syn_model_param_count syn_model_param syn_model_find syn_model_node_count syn_model_node"
     " syn_model_cost syn_model_set_tokenizers syn_model_tokenizer syn_hash syn_run_free"
     " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_cut syn_run_value"
+    " syn_model_class_name syn_classify syn_tag syn_score syn_align syn_embed"
     " syn_run_vector syn_run_backward syn_run_node syn_run_tokens syn_model_maker syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
     " syn_data_set_cut syn_data_cut syn_decoder_cut syn_decoder_set_limit syn_tokenizer_cut"
