@@ -589,8 +589,8 @@ refused 'plot: no such folder' 1 'syn: nowhere/page: cannot create a file beside
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \
   "$? $(cat err) $(grep -c '"passes":{"loss":[0-9]' page)"
-is 'trace: a target' '0 0 1 0' "$("$SYN" trace -m m --input abc --target cba -o page2; cmp -s page page2
-  echo $(grep -c '"labels":null' page2) $(grep -c '"own":true' page2) $(grep -c '"own":true' page) $?)"
+is 'trace: a target' '1 0 0 1' "$("$SYN" trace -m m --input abc --target cba -o page2; cmp -s page page2
+  echo $? $(grep -c '"labels":null' page2) $(grep -c '"own":true' page2) $(grep -c '"own":true' page))"
 "$SYN" trace -m m --input abc --input2 cba --compare h -o page 2>err
 is 'trace: two inputs and two models' '0 4' "$? $(grep -c '"tokens":{"source":\[' page)"
 printf 'red cat\tchat rouge\n' >young.tsv
