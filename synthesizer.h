@@ -1150,14 +1150,18 @@ SYN_API int syn_is_space(uint32_t ch); /* 1: a character that separates words */
 
 /* -- for authors of kinds: in `shape` and `build` -- */
 
+/* The argument of a name of syn_kind.args: a number from low to high, or the place of a word in
+   `words`. `otherwise` where the text does not give it, and after an error. */
 SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int low, int high);
 SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float low, float high);
 SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
-                 int otherwise);
-SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
-SYN_API int syn_build_stream(const syn_build *b, const syn_node *n,
-                             int input); /* SYN_SRC, _TGT, _EACH */
-SYN_API int syn_build_decoder(const syn_build *b); /* 1: must be causal */
+                         int otherwise);
+/* Of an input of the node, counted from 0: its width; whose rows it has: SYN_SRC, _TGT, _EACH. */
+SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);
+SYN_API int syn_build_stream(const syn_build *b, const syn_node *n, int input);
+/* 1: the layer stands in the decoder, where no token may see later ones. */
+SYN_API int syn_build_decoder(const syn_build *b);
+/* The configuration of the model, with its defaults. */
 SYN_API const syn_config *syn_build_config(const syn_build *b);
 /* The output: [rows of the stream, width]; or the shape of an input. */
 SYN_API syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
@@ -1173,12 +1177,13 @@ SYN_API syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_exten
 SYN_API syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
 /* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
 SYN_API void *syn_build_own(syn_build *b, syn_node *n, size_t size);
-SYN_API syn_status syn_build_part(syn_build *b, syn_node *n,
-                                  const syn_part *part); /* of life SYN_BOTH */
+/* A part of a saved buffer of life SYN_BOTH that others may look at, see syn_part. */
+SYN_API syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part);
 /* Records an error with the layer's place in the text. */
 SYN_API syn_status syn_build_fail(syn_build *b, const char *message);
-SYN_API int syn_build_chain(syn_build *b, const syn_layer *chain,
-                            int x); /* tensor behind it, or -1 */
+/* Builds a chain that is an argument of the layer, on tensor x. Returns the tensor behind it; -1:
+   an error. */
+SYN_API int syn_build_chain(syn_build *b, const syn_layer *chain, int x);
 SYN_API syn_initial syn_initial_of(int kind, double amount);
 /* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
 SYN_API syn_initial syn_initial_glorot(int inputs, int outputs);
@@ -21327,7 +21332,7 @@ struct syn_trainer {
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
-  int summed;               /* 1: `gradient` is a sum that no update has used */
+  int summed; /* 1: `gradient` is a sum of syn_trainer_accumulate that no update has used */
   int busy;                 /* 1: one of its functions is at work */
   int running;              /* 1: syn_trainer_run is, or has called its report */
   /* of syn_trainer_deadline: the clock when the minutes began, and when it last looked; updates
@@ -22870,7 +22875,6 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, int numbe
   if (add) syn__train_exchange_gradients(t);
   syn__train_pass(t, 1.0f, g);
   if (add) syn_accumulate(tape, t->gradient, t->before, 1.0f, t->floats, 0);
-  t->summed = 1;
   return SYN_OK;
 }
 
@@ -22996,7 +23000,9 @@ syn_status syn_trainer_accumulate(syn_trainer *t, const syn_batch *batch, int nu
   s = syn__train_ready(t);
   if (s != SYN_OK) return s;
   s = syn__train_ends(t, batch);
-  return syn__train_leave(t, s != SYN_OK ? s : syn__train_batch(t, batch, number, g));
+  if (s == SYN_OK) s = syn__train_batch(t, batch, number, g);
+  if (s == SYN_OK) t->summed = 1;
+  return syn__train_leave(t, s);
 }
 
 syn_status syn_trainer_update(syn_trainer *t, const syn_gradient *g, float *loss) {
@@ -23042,12 +23048,11 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
     s->batch = 0;
     status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
   }
-  if (status == SYN_OK)
-    status = syn__data_rows_fit(t->c, t->m, d, &d->batches[s->batch]);
   if (status != SYN_OK) return status;
-  if (b) *b = syn__data_batch(d, t->m->task, &d->batches[s->batch], t->ints);
+  status = syn__data_rows_fit(t->c, t->m, d, &d->batches[s->batch]);
+  if (status == SYN_OK && b) *b = syn__data_batch(d, t->m->task, &d->batches[s->batch], t->ints);
   s->batch++;
-  return SYN_OK;
+  return status;
 }
 
 syn_status syn_trainer_next(syn_trainer *t, syn_data *d, syn_batch *batch) {
@@ -24367,16 +24372,12 @@ static int syn__path_follow(char *path, size_t capacity) {
   return 0;
 }
 
-/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
-   make it a file. */
+/* 1: a folder; 2: a device or a pipe; 0: a file, or nothing. A rename must replace no device, pipe
+   or folder: renaming over /dev/null would make it a file. */
 static int syn__path_special(const char *path) {
   struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-/* A device or a pipe. */
-static int syn__path_pipe(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+  if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return 0;
+  return S_ISDIR(info.st_mode) ? 1 : 2;
 }
 
 /* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
@@ -24419,7 +24420,6 @@ static void syn__path_sync_folder(char *path) {
 #else
 static int syn__path_follow(const char *path, size_t capacity) { return path && capacity; }
 static int syn__path_special(const char *path) { return path == NULL; }
-static int syn__path_pipe(const char *path) { return path == NULL; }
 static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
 #ifdef _WIN32
 /* The folder decides who may read a file. */
@@ -24574,7 +24574,7 @@ syn_status syn_text_write(syn_context *c, const char *path, const syn_text *text
   if (!syn__given(c, path && *path ? path : NULL, "path") ||
       (text && text->size && !syn__given(c, text->at, "text")))
     return SYN_E_VALUE;
-  if (!text && syn__path_pipe(path)) return SYN_OK; /* it would wait for its reader */
+  if (!text && syn__path_special(path) == 2) return SYN_OK; /* it would wait for its reader */
   status = syn__writer_open(&out, c, path);
   if (status) return status;
   if (text && !text->size) ok = 1;

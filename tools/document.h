@@ -4,6 +4,9 @@
    pages of its documents (syn trace), examples/web shows them in a browser. */
 #ifndef SYN_DOCUMENT_H
 #define SYN_DOCUMENT_H
+#ifndef SYNTHESIZER_H
+#error "document.h: include synthesizer.h before it"
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
