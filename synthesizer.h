@@ -23455,7 +23455,7 @@ static const struct {
     {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 60.0, 120.0}},
     {"", "pos->repeat(%d,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(%u)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
-    {"", "", "", {8, 1}, 1, 0.01f, 0.0f, 0.3f, 8.0, {0.0}}, /* layers: syn__choose_bag */
+    {"", "", "", {16, 1}, 1, 0.01f, 0.0f, 0.3f, 5.0, {0.0}}, /* layers: syn__choose_bag */
     {"pos->repeat(%d,res_nd(syn_att(R+V))->res_nd(ffl(%u)))->norm", "", "",
      {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {15.0, 15.0, 30.0, 60.0}},
     /* to classify by layers that are given; pairs of texts; seq2seq of spelled words */
@@ -23547,7 +23547,7 @@ static const int *syn__choose_width(const syn__learn *l) {
 }
 
 /* To classify: the mean of the n-grams of a text (>>kind ngram, >>kind pool), from 4 rows on. Of
-   characters those of 3 to 6, of other tokens each one and each pair. A width of as many numbers as
+   characters those of 2 to 6, of other tokens each one and each pair. A width of as many numbers as
    classes tells them all apart. With 16 buckets for each token of few rows, few of the n-grams of
    a later text share a row with one that was learned; of many rows one for each token, since each
    update walks all rows of the table; 2^23 numbers at most. */
@@ -23555,12 +23555,11 @@ static void syn__choose_bag(const syn__learn *l, syn_choice *k) {
   const int chars = !strcmp(k->src_tokenizer, "char") || !strcmp(k->src_tokenizer, "byte");
   const double tokens = syn__learn_tokens(l), least = tokens > 8192.0 ? 131072.0 : 16.0 * tokens;
   const double wanted = tokens > least ? tokens : least;
-  int d = 8, buckets = 1 << 13;
+  int d = 16, buckets = 1 << 13;
   while (d < 128 && d < l->side[SYN_TGT].distinct) d *= 2;
   if (!k->d_model) k->d_model = d;
   while (buckets < wanted && 2.0 * buckets * k->d_model <= (double)(1 << 23)) buckets *= 2;
-  syn__snprintf(k->encoder, sizeof k->encoder, "ngram(%d,%d,%d)->dropout", chars ? 6 : 2, buckets,
-                chars ? 3 : 2);
+  syn__snprintf(k->encoder, sizeof k->encoder, "ngram(%d,%d)->dropout", chars ? 6 : 2, buckets);
 }
 
 static void syn__choose_network(syn__learn *l, int recipe) {

@@ -448,14 +448,14 @@ static void test_recipes(void) {
   syn_choice k;
   strcpy(l.choice.src_tokenizer, "char");
   k = chosen(l, 1e12);
-  CHECK(!strcmp(k.encoder, "ngram(6,65536,3)->dropout") && k.d_model == 128 && k.epochs == 8.0 &&
+  CHECK(!strcmp(k.encoder, "ngram(6,65536)->dropout") && k.d_model == 128 && k.epochs == 5.0 &&
             k.batch_tokens == 16384,
         "%s, width %d, %g epochs", k.encoder, k.d_model, k.epochs);
   l = facts(SYN__TASK_CLASSIFY, 1e3, 200.0, 2);
   strcpy(l.choice.src_tokenizer, "space");
   l.side[SYN_SRC].longest = 3000;
   k = chosen(l, 1e12);
-  CHECK(!strcmp(k.encoder, "ngram(2,8192,2)->dropout") && k.d_model == 8 && k.epochs == 400.0 &&
+  CHECK(!strcmp(k.encoder, "ngram(2,8192)->dropout") && k.d_model == 16 && k.epochs == 400.0 &&
             k.max_len == 2048 && k.label_smoothing == 0.0f,
         "%s, width %d, %g epochs", k.encoder, k.d_model, k.epochs);
   strcpy(l.choice.encoder, "pos -> norm");
