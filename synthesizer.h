@@ -952,8 +952,8 @@ typedef struct syn_learn_config {
   double begin;
   uint64_t seed;      /* of initial values, dropout, order of the batches */
   syn_choice *choice; /* filled when the training begins; null: everything is chosen */
-  /* A clock in seconds. 0: that of the C library, at worst in whole seconds; a build with
-     SYN_NO_STDIO has none */
+  /* A clock in seconds. 0: that of the C library, in whole seconds where a strict -std=c99 hides
+     the finer one (Linux of 32 bits); a build with SYN_NO_STDIO has none */
   double (*seconds)(void *user);
   syn_report report;  /* of the training; nonzero ends it. 0: none */
   void *user;         /* handed to both */
@@ -23621,10 +23621,24 @@ static void syn__choose_steps(syn_choice *k, double left, double update, double 
   if (count > 0.0) k->every = (int64_t)ceil(steps / count);
 }
 
+/* A strict -std=c99 hides clock_gettime, which the C library of Linux has all the same. */
+#if defined(__linux__) && defined(__LP64__) && !defined(SYN_NO_STDIO) && \
+    !defined(CLOCK_MONOTONIC) && !defined(TIME_UTC)
+#define SYN__HIDDEN_CLOCK
+typedef struct syn__time {
+  long seconds, nanoseconds;
+} syn__time;
+int syn__clock_gettime(int clock, syn__time *now) __asm__("clock_gettime");
+#endif
+
 /* Seconds of a clock. */
 static double syn__seconds(void) {
 #if defined(SYN_NO_STDIO)
   return 0.0;
+#elif defined(SYN__HIDDEN_CLOCK)
+  syn__time now = {0, 0};
+  syn__clock_gettime(1, &now); /* CLOCK_MONOTONIC */
+  return (double)now.seconds + 1e-9 * (double)now.nanoseconds;
 #elif (!defined(CLOCK_MONOTONIC) || defined(_WIN32)) && !defined(TIME_UTC)
   return (double)time(NULL);
 #else
@@ -23691,8 +23705,9 @@ static double syn__learn_measure(syn_context *c, syn__trial *k, const syn_config
   seconds = (k->now - k->begin) / (double)k->updates;
   if (!(seconds > 0.0 && seconds < 1e15))
     syn__fail(c, SYN_E_VALUE,
-              "learning: the clock moved by %g seconds in %d updates, wanted above 0; "
-              "syn_learn_config.seconds sets another one", k->now - k->begin, k->updates);
+              "learning: the clock moved by %g seconds in %d updates, wanted above 0 (with a strict "
+              "-std=c99 and 32 bits it has whole seconds: -D_POSIX_C_SOURCE=200809L gives a finer "
+              "one); syn_learn_config.seconds sets another one", k->now - k->begin, k->updates);
   syn_trainer_free(t);
   syn_model_free(copy);
   return c->status ? 0.0 : seconds;
