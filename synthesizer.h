@@ -23705,8 +23705,8 @@ static double syn__learn_measure(syn_context *c, syn__trial *k, const syn_config
   seconds = (k->now - k->begin) / (double)k->updates;
   if (!(seconds > 0.0 && seconds < 1e15))
     syn__fail(c, SYN_E_VALUE,
-              "learning: the clock moved by %g seconds in %d updates, wanted above 0 (with a strict "
-              "-std=c99 and 32 bits it has whole seconds: -D_POSIX_C_SOURCE=200809L gives a finer "
+              "learning: the clock moved by %g seconds in %d updates, wanted above 0 (a strict "
+              "-std=c99 of 32 bits has whole seconds: -D_POSIX_C_SOURCE=200809L gives a finer "
               "one); syn_learn_config.seconds sets another one", k->now - k->begin, k->updates);
   syn_trainer_free(t);
   syn_model_free(copy);
