@@ -28712,8 +28712,13 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
           const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
           for (z = 0.0f, k = 0; k < (size_t)a->k; k++) z += r1[k] * r2[k];
         } else z = p->x[i * N + j];
+        if (!(fabsf(z) < 1e30f)) { /* of FR; a NaN, too: a sum of infinities */
+          syn__fail(l->c, SYN_E_VALUE, "small model: %s has a score that is too large: %g, wanted "
+                    "below 1e30", n->path, (double)z);
+          return;
+        }
         if (!pass) most = fabsf(z) > most ? fabsf(z) : most;
-        else if (most > 0.0f) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
+        else if (most > SYN__SMALL_TINY) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
       }
     *scale = most / 127.0f * share[i / N];
   }

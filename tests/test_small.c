@@ -1097,6 +1097,32 @@ static void test_not_finite(syn_context *c) {
   syn_model_free(m);
 }
 
+/* Scores of FR are products: finite weights may make infinite ones, or ones that are nearly 0. */
+static void test_scores(syn_context *c) {
+  const float weights[] = {1e-22f, 1e20f, 1.0f};
+  syn_config k;
+  syn_model *m;
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  const syn_param *r[2];
+  size_t i, j;
+  memset(&k, 0, sizeof k);
+  k.task = "classify", k.encoder = "syn_att(FR)", k.d_model = 8, k.heads = 2, k.max_len = 8;
+  k.src_vocab = 9, k.classes = 3;
+  m = syn_model_new(c, &k);
+  r[0] = syn_model_find(m, "encoder.0.r1"), r[1] = syn_model_find(m, "encoder.0.r2");
+  CHECK(r[0] && r[1], "%s", c->message);
+  for (i = 0; r[0] && r[1] && i < 3; i++, syn_context_clear(c)) {
+    const int large = weights[i] > 1e15f;
+    for (j = 0; j < r[0]->size; j++) r[0]->x[j] = weights[i];
+    for (j = 0; j < r[1]->size; j++) r[1]->x[j] = j % 2 ? weights[i] : -weights[i]; /* a sum of infinities */
+    CHECK((syn_small_write(c, m, NULL, &sink) != SYN_OK) == large, "%g: %s", (double)weights[i], c->message);
+    CHECK(!large || strstr(c->message, "encoder.0 has a score that is too large"), "%s", c->message);
+  }
+  free(b.at);
+  syn_model_free(m);
+}
+
 int main(void) {
   static const char *const pairs[][2] = {
       {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
@@ -1159,5 +1185,6 @@ int main(void) {
   test_no_lowering(&c);
   test_refused(&c);
   test_not_finite(&c);
+  test_scores(&c);
   return CHECK_END("small");
 }
