@@ -29290,13 +29290,13 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
   syn__free(c, w);
   return c->status;
 }
+SYN__COLD_END
 #endif /* !SYN_NO_TRAIN */
 
 /* ==============================================================================================
    >>license   MIT-0 or public domain, at your choice; see LICENSE
    ============================================================================================== */
 
-SYN__COLD_END
 #endif /* !SYN_SMALL */
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #if defined(__GNUC__) && !defined(__clang__)
