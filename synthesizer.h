@@ -317,19 +317,18 @@
      golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers above, and their training.
-   0.2.0. Interface: a program and a library of different versions are told so (SYN_E_VERSION);
-   SYN_NO_TRAIN replaces SYN_INFERENCE; SYN_IMPLEMENT_KERNELS, SYN_NO_KERNELS; syn_trainer_save has
-   the arguments of syn_trainer_load; steps and labels are int64_t; alloc, parallel and cancel of
-   syn_options have a user each; syn_init_report has a fourth argument; syn_trainer_next,
-   _accumulate and _update replace ranks; syn_choose, syn_choose_steps; syn_trace stands in
-   tools/document.h.
-   Files: syn_source; saving goes through a new file of a random name; syn_model_pack replaces
-   syn_model_load_packed; tensors of weights of a loaded file have no data.
-   Behaviour: decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space" splits at
-   runs of Unicode's white space; lower case is Unicode's; a bpe:SIZE that cannot hold the
-   characters of its texts spells them in bytes, or is refused; a callback that calls back into its
-   object gets an error; a dropout(rate) behind a layer that ends with dropout is that layer's
-   rate. */
+   0.2.0. New: syn_classify, syn_tag, syn_score, syn_align, syn_embed, syn_decoder_run_texts,
+   syn_decoder_set_limit; texts that are too long are cut (SYN_CUT_...); syn_context_new, key=value
+   texts (syn_model_with ...); ngram, rope, gated activations; syn_source; SYN_IMPLEMENT_KERNELS.
+   Changed: SYN_E_VERSION, SYN_E_CONTEXT; SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of
+   syn_trainer_save, alloc, release, parallel, cancel, syn_init_report; steps and labels are int64_t;
+   syn_trainer_next, _accumulate, _update (was ranks); syn_model_pack (was syn_model_load_packed);
+   attention takes (heads, s), as mh_dot_src_att(8, 64), and scale and c by name; Fix begins with the
+   distribution of R; a dropout(rate) behind a layer that ends with dropout is that layer's rate; to
+   classify, syn_learn chooses a bag of n-grams; a callback with a beam, or one that calls back into
+   its object, is an error; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
+   splits at runs of Unicode's white space, lower case is Unicode's, bpe spells new characters in
+   bytes; tensors of weights of a loaded file have no data. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
