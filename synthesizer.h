@@ -321,10 +321,10 @@
    syn_decoder_set_limit; texts that are too long are cut (SYN_CUT_...); syn_context_new, key=value
    texts (syn_model_with ...); ngram, rope, gated activations; syn_source; SYN_IMPLEMENT_KERNELS.
    Changed: SYN_E_VERSION, SYN_E_CONTEXT; SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of
-   syn_trainer_save, alloc, release, parallel, cancel, syn_init_report; steps and labels are int64_t;
+   syn_trainer_save, alloc, release, parallel, cancel, syn_init_report; steps, labels are int64_t;
    syn_trainer_next, _accumulate, _update (was ranks); syn_model_pack (was syn_model_load_packed);
-   attention takes (heads, s), as mh_dot_src_att(8, 64), and scale and c by name; Fix begins with the
-   distribution of R; a dropout(rate) behind a layer that ends with dropout is that layer's rate; to
+   attention takes (heads, s), as mh_dot_src_att(8, 64), scale and c by name; Fix begins with R's
+   distribution; a dropout(rate) behind a layer that ends with dropout is that layer's rate; to
    classify, syn_learn chooses a bag of n-grams; a callback with a beam, or one that calls back into
    its object, is an error; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
    splits at runs of Unicode's white space, lower case is Unicode's, bpe spells new characters in
