@@ -145,10 +145,8 @@
      dropout(rate)                           x, while training with dropout
      id                                      x
      linear(n=d_model, bias=1, dropout)      * x W^T + b
-     ff(n=d_model, act=relu, dropout, bias=1)
-                                             * act(x W^T + b): relu, gelu, tanh, sigmoid, swish,
-                                             gelu_erf, quick_gelu; glu, swiglu, geglu, reglu: first
-                                             half of z times f(second half), W has 2n rows
+     ff(n=d_model, act=relu, dropout, bias=1)  * act(x W^T + b): relu, gelu, tanh, sigmoid, swish,
+                                             gelu_erf, quick_gelu; gated: glu, swiglu, geglu, reglu
      cnn(n=d_model, k=3, act=glu, dilate=1, dropout)
                                              * ff over k tokens: in an encoder those around, in a
                                              decoder those up to the token
@@ -167,10 +165,10 @@
      input_feed                              the decoder's output of the token before beside x;
                                              first layer of a decoder
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
+     rope(base=10000, layout=half, part=c)   x; turns q and k of later syn_att; half, pair (section)
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
-       mix=alpha, shared=0, dropout)  * self-attention with an output layer W_o, as all attention
-                                             but mlp_src_att has; causal in a decoder; KINDS below
-     mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout)
+       mix=alpha, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0)  * self-attention
+     mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
                                              * attention of a decoder to the encoder's output;
                                              source=increasing, decreasing: to the copies of its
                                              repeat, in order, in reverse
@@ -186,16 +184,18 @@
      res_d(X)                                res(X -> dropout)
      res_nd(X)                               res(norm -> X -> dropout)
      parallel(X | Y)                         concat(X | Y)
-     mh_dot_self_att(heads, s=c, scale=1/sqrt(s), c=d/heads, dropout)  syn_att(V) with that scale
-     mh_dot_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout)  mh_dot_src_att
+     mh_dot_self_att(heads, s=c, scale=1/sqrt(s), c=d/heads, dropout, bias=0, kv=heads, window=0)
+     mh_dot_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
+                                             syn_att(V) with that scale; mh_dot_src_att
      dot_src_att(s=d, dropout)               mh_dot_src_att(1, s)
      mlp_att(n=d_model, dropout)             mlp_src_att(n)
 
-   KINDS of syn_att: the scores of a head, sections >>kind syn_att: KIND. R+V is a mixture by
-   learned shares, mix=sum a sum. While training, dropout also sets attention weights to 0; where no
-   input changes them (R, Fix, FR and mixtures of these alone) one mask of a head serves all
-   sentences of a batch. tile=t: tables of t places repeat, so that any length fits. softmax=0: no
-   softmax (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a head.
+   KINDS of syn_att (causal in a decoder): the scores of a head, sections >>kind syn_att: KIND. All
+   attention but mlp_src_att has an output layer W_o. R+V is a mixture by learned shares, mix=sum a
+   sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR and
+   mixtures of these) a mask of a head serves a batch. tile=t: tables of t repeat, any length fits.
+   softmax=0: none (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a head.
+   bias=1: of q, k, v and the output. kv=n: n heads of k and v. window=w: sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
@@ -3912,6 +3912,9 @@ typedef struct syn__int8_kernels {
     (float *h, float *c, float *gates, const float *part, const float *past, size_t n)) \
   X(SYN__FOR(RNN), void, gru, \
     (float *h, float *m, float *gates, const float *part, const float *past, size_t n)) \
+  /* turns each pair of x [2 half] by an angle; turn: half cosines, half sines. pair: x_2j and \
+     x_{2j+1} are a pair; else x_j and x_{half+j}. back: by minus the angle */ \
+  X(SYN__FOR(ROPE), void, rope, (float *x, const float *turn, size_t half, int pair, int back)) \
   /* s_j = sum_i w_i tanh(a_i + b_ji), j < keys */ \
   X(SYN__FOR(ADDITIVE), void, additive, (float *s, const syn__additive *j)) \
   /* rows r0..r1: y = convolution of x; back: y, a gradient of the input, += that from x, the \
@@ -4002,9 +4005,11 @@ struct syn_kernels {
 #define SYN__CONV_light_conv 0, 1
 #define SYN__CONV_dyn_conv 0, 1
 #define SYN__ADDITIVE_mlp_src_att 0, 1
+#define SYN__ROPE_rope 0, 1
 #define SYN__HAS_RNN(kind) | SYN__PROBE(SYN__RNN_##kind)
 #define SYN__HAS_CONV(kind) | SYN__PROBE(SYN__CONV_##kind)
 #define SYN__HAS_ADDITIVE(kind) | SYN__PROBE(SYN__ADDITIVE_##kind)
+#define SYN__HAS_ROPE(kind) | SYN__PROBE(SYN__ROPE_##kind)
 #define SYN__FOR(family) (0 SYN_KINDS(SYN__HAS_##family))
 #else
 #define SYN__FOR(family) 1
@@ -5931,6 +5936,28 @@ static void SYN__N(glu)(float *y, const syn__glu_row *j, size_t n) {
   }
 }
 
+/* -- rotary positions -- */
+
+/* (a, b) becomes (a cos - b sin, a sin + b cos), see >>kind rope. Each product is rounded, so both
+   layouts have the same bits. */
+static void SYN__N(rope)(float *x, const float *turn, size_t half, int pair, int back) {
+  const float *sine = turn + half, sign = back ? -1.0f : 1.0f;
+  size_t j;
+  for (j = 0; pair && j < half; j++) {
+    float a = x[2 * j], b = x[2 * j + 1], s = sign * sine[j];
+    x[2 * j] = a * turn[j] - b * s;
+    x[2 * j + 1] = a * s + b * turn[j];
+  }
+  for (j = 0; !pair && j < half; j += 16) {
+    size_t left = half - j;
+    syn__v16 a = syn__vload_n(x + j, left), b = syn__vload_n(x + half + j, left);
+    syn__v16 c = syn__vload_n(turn + j, left);
+    syn__v16 s = syn__vmul(syn__vset(sign), syn__vload_n(sine + j, left));
+    syn__vstore_n(x + j, syn__vsub(syn__vmul(a, c), syn__vmul(b, s)), left);
+    syn__vstore_n(x + half + j, syn__vadd(syn__vmul(a, s), syn__vmul(b, c)), left);
+  }
+}
+
 /* -- recurrent cells -- */
 
 /* 16 numbers of a gate: gate = f(gate + part) */
@@ -7206,6 +7233,7 @@ struct syn_build {
   syn__arena tree;                     /* what is needed only while building: syntax tree, arrays */
   struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
+  const struct syn__rope *rope;        /* the same */
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* syn__build_chain of >>build */
 };
 
@@ -10076,6 +10104,7 @@ static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
 /* Floats of all tables at most. max_len and widths may come from a hostile file and must not make
    gigabytes of tables. */
 #define SYN__POS_TABLE (1 << 22)
+#define SYN__ROPE_TABLE SYN__POS_TABLE /* of >>kind rope */
 
 typedef struct syn__pos {
   float scale;   /* of x: sqrt(d) or 1 */
@@ -10875,8 +10904,13 @@ static const syn_kind syn__kind_output = {
      Y [nq,c] = Pd v    weighted sums of the values v [nk,c]; Pd is P after dropout
 
    Layer: v [.,e] = u W_v^T, out [rows,d] = [Y_1; ...; Y_H] W_o^T, W_v [e,width of u], W_o [d,e],
-   e = H c. x [rows,d] gives the queries. u = x in self-attention, u = the encoder's output in
-   cross-attention. Sentences lie packed one behind the other, so there is no padding to mask.
+   e = H c; bias=1: plus b_v [e], b_o [d]. x [rows,d] gives the queries. u = x in self-attention,
+   u = the encoder's output in cross-attention. Sentences lie packed one behind the other, so there
+   is no padding to mask.
+   kv=G: grouped queries (Ainslie et al. 2023, section 2.2): v, and k of a score V, have G heads,
+   and head h reads head h / (H/G) of them, rounded down. Then W_v has G c rows.
+   window=w: sliding window (Beltagy et al. 2020, section 3.1): query i sees no key w or more places
+   away from it; in a decoder the w keys up to its own.
    A mixture of scores (Tay et al. 2021) is S = sum_s alpha_s S_s, alpha = softmax of a
    learned vector per head.
    saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
@@ -10897,6 +10931,7 @@ typedef struct syn__causal_range {
   int nq, nk;
   int causal; /* 1: query i sees the keys 0 .. first + i alone */
   int first;  /* position of the first query in its sentence */
+  int window; /* a query sees no key so many places away from it; 0: all */
 } syn__causal_range;
 
 /* One head of one sentence; in a decoding step of one new token, which is its only query. Rows of
@@ -10978,7 +11013,10 @@ typedef struct syn__stages {
 
 typedef struct syn__att {
   int heads, c, e, d; /* e = heads * c */
-  int qk;             /* columns of q and k: e, less where some heads have none */
+  int qk;             /* columns of q: e, less where some heads have none */
+  int group;          /* heads that share one of v and of k */
+  int ev, kk;         /* columns of v, e / group; of k, qk / group */
+  int window;         /* see syn__causal_range */
   int size;           /* N, or the tile */
   int tile, causal, cross, softmax, shared, mixed, all_tables;
   int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__UNMIXED */
@@ -10996,7 +11034,12 @@ typedef struct syn__att {
   syn__stages *stages; /* [n_scores] of syn_att, where a score has any */
   int cache, cache_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
+  int b_v, b_o, b_q, b_k;        /* biases, -1: none */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
+  const struct syn__rope *rope;       /* rotary positions of q and k; null: none */
+  int turned;                         /* columns of a head that it turns */
+  int places, turns_made;             /* rows of turns; 1: made for this node */
+  float *turns;                       /* [places,turned] */
 } syn__att;
 
 static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *)n->own; }
@@ -11018,12 +11061,12 @@ static float *syn__att_v(const syn_tape *t, const syn_node *n, int buffer) {
   return syn__att_block(t, n, buffer, 0);
 }
 static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
-  return syn__att_block(t, n, buffer, syn__att_of(n)->e);
+  return syn__att_block(t, n, buffer, syn__att_of(n)->ev);
 }
 static float *syn__score_rows(const syn_tape *t, const syn_node *n, int buffer, int s) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
 }
-/* k [rows,qk] of score s, which is V; its q are syn__score_rows. */
+/* k [rows,kk] of score s, which is V; its q are syn__score_rows. */
 static float *syn__att_k(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->qk);
@@ -11037,11 +11080,11 @@ static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s,
    begin `at[V]` floats per row into the buffer of rows. */
 static void syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
   const int v = a->keyed, heads = v < 0 ? 0 : a->qk / a->c, at = v < 0 ? 0 : a->at[v];
-  const int c = a->c, of = 1 + SYN__DROWS;
-  const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, c, of},
-                          {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, c, of},
+  const int c = a->c, shared = a->ev / c, of = 1 + SYN__DROWS;
+  const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, shared, c, of},
+                          {"context", SYN__ROWS, SYN_PART_ROWS, a->ev, a->heads, c, of},
                           {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, c, of},
-                          {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c, of},
+                          {"k", SYN__ROWS, SYN_PART_KEYS, at + a->qk, a->kk / c, c, of},
                           {"scores", SYN__UNMIXED, SYN_PART_PAIRS, 0, a->heads, a->n_kept, 0}};
   syn__parts(b, n, all, heads ? 4 : 2);
   if (a->n_kept) syn__parts(b, n, all + 4, 1);
@@ -11062,9 +11105,13 @@ static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
 
 #define SYN__QUERIES 48 /* queries of a block: whole tiles */
 
-/* How many keys query i sees. */
+/* Query i sees the keys from this one up to, without it, the next one. */
+static int syn__keys_from(const syn__causal_range *g, int i) {
+  return g->window ? syn__max(0, g->first + i + 1 - g->window) : 0;
+}
 static int syn__keys_seen(const syn__causal_range *g, int i) {
-  return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
+  if (g->causal) return syn__min(g->first + i + 1, g->nk);
+  return g->window ? syn__min(g->first + i + g->window, g->nk) : g->nk;
 }
 /* End of the block of queries that begins at i; half as many where blocks leave out keys. */
 static int syn__query_block_end(const syn__causal_range *g, int i) {
@@ -11206,20 +11253,24 @@ static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   size_t longest = (size_t)t->stream[to].longest, first_key = (size_t)k[0], e = (size_t)a->e;
-  int column = h * a->c, keyed = column - (a->e - a->qk); /* of v and y, of q and k */
+  int column = h * a->c, keyed = column - (a->e - a->qk); /* of y, of q */
+  int shared = h / a->group * a->c;                       /* of v; of k without such heads */
   syn__head o = syn__head_begin(t, n, q[1] - q[0], k[1] - k[0], a->c);
   o.sentence = sentence;
   o.h = h;
   o.row = (size_t)q[0];
   o.g.causal = a->causal;
+  o.g.window = a->window;
   o.no_softmax = !a->softmax;
-  o.v_row = o.y_row = e;
-  o.q_row = o.k_row = (size_t)a->qk;
-  o.v = syn__att_v(t, n, SYN__ROWS) + first_key * e + column;
+  o.v_row = (size_t)a->ev;
+  o.y_row = e;
+  o.q_row = (size_t)a->qk;
+  o.k_row = (size_t)a->kk;
+  o.v = syn__att_v(t, n, SYN__ROWS) + first_key * o.v_row + shared;
   o.y = syn__att_y(t, n, SYN__ROWS) + o.row * e + column;
   if (a->keyed >= 0 && keyed >= 0) {
     o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o.row * o.q_row + keyed;
-    o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + first_key * o.k_row + keyed;
+    o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + first_key * o.k_row + shared - (a->ev - a->kk);
   }
   syn__head_gradients(t, n, &o);
   o.drop_index = t->pairs[to][from][sentence] * (size_t)a->heads +
@@ -11265,16 +11316,20 @@ static int syn__row_order(int at, int count, int nk) {
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `cols`
-   columns of Pd_i. */
+/* P_i = softmax(S_i); keys that it does not see get 0. With dropout also the first `cols` columns
+   of Pd_i. */
 static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float *pd, int cols) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
+  size_t from = (size_t)syn__keys_from(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
-    t->k->softmax_drop(&o->drop, syn__drop_index(o, i), p, pd, seen);
-  else if (!o->no_softmax) t->k->softmax(p, p, seen);
+    t->k->softmax_drop(&o->drop, syn__drop_index(o, i) + (uint32_t)from, p + from, pd + from,
+                       seen - from);
+  else if (!o->no_softmax) t->k->softmax(p + from, p + from, seen - from);
   if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
+  if (from) memset(p, 0, from * sizeof *p);
   if (!o->dropped) return;
+  if (from) memset(pd, 0, from * sizeof *pd);
   if (o->no_softmax) {
     memcpy(pd, p, seen * sizeof *p);
     t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
@@ -11338,17 +11393,18 @@ static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int 
 }
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
-   holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
-   causal mask, up to `cols`, become 0. */
+   holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp that the
+   query does not see, up to `cols`, become 0. */
 static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, float *dp,
                                   int cols) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
-  size_t seen = (size_t)syn__keys_seen(&o->g, i);
+  size_t seen = (size_t)syn__keys_seen(&o->g, i), from = (size_t)syn__keys_from(&o->g, i);
   if (!o->no_softmax)
-    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
-  else memcpy(p, dp, seen * sizeof *p);
+    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p + from, dp + from, seen - from);
+  else memcpy(p + from, dp + from, (seen - from) * sizeof *p);
   if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
   if ((size_t)cols > seen) memset(dp + seen, 0, ((size_t)cols - seen) * sizeof *dp);
+  if (from) memset(dp, 0, from * sizeof *dp);
 }
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
@@ -11386,16 +11442,127 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
 #endif
 
 /* ==============================================================================================
+   >>kind rope   y = x; turns the queries and keys of later syn_att by their places
+   ============================================================================================== */
+
+/*
+   Rotary position embedding (Su et al. 2021, section 3.2.2, equations 14 and 15). In every later
+   syn_att with a score V of the same chain, and of the chains inside it, each head of q and k of
+   the token at place t, from 0, is turned in pairs (a, b) of its first n = `part` columns, n = c
+   unless given, j = 0 .. n/2 - 1:
+     (a, b) <- (a cos w - b sin w, a sin w + b cos w),   w = t base^(-2j/n)
+   so that q_i . k_k depends on i - k. layout=pair: columns 2j and 2j + 1, as in the paper;
+   layout=half: columns j and j + n/2. The last rope before a layer holds. q carries the scale; k
+   goes into the KV cache turned; `trace` shows both turned. Backward turns dq and dk by -w.
+   It is a layer, as rel_pos: one word in front of a stack serves all of its layers. It has no
+   operation of its own in the graph. */
+
+typedef struct syn__rope {
+  double base;
+  int pair, part; /* part: 0: all columns */
+} syn__rope;
+
+static const char *const syn__rope_layouts[] = {"half", "pair"};
+
+static int syn__rope_build(syn_build *b, const syn_layer *l, int x) {
+  syn__rope *p = (syn__rope *)syn__arena_get(&b->g->arena, 1, sizeof *p);
+  SYN__UNUSED(l);
+  if (!p) return -1;
+  p->base = (double)syn_arg_float(b, "base", 10000.0f, 1.0f, 1e9f);
+  p->pair = syn_arg_word(b, "layout", syn__rope_layouts, 2, 0);
+  p->part = syn_arg_int(b, "part", 0, 2, 65536);
+  b->rope = p;
+  return b->c->status ? -1 : x;
+}
+static const syn_kind syn__kind_rope =
+    SYN__KIND_OF_CHAINS("rope", "f:base w:layout i:part", 0, syn__rope_build);
+
+/* Cosines, then sines, of one place: [turned]. In double, as the sinusoids of `pos`. */
+static void syn__rope_row(const syn__att *a, int place, float *row) {
+  int j, half = a->turned / 2;
+  for (j = 0; j < half; j++) {
+    double sine, cosine, wave = syn__pow(a->rope->base, (double)j / (double)half);
+    syn__sincos((double)place / wave, &sine, &cosine);
+    row[j] = (float)cosine;
+    row[half + j] = (float)sine;
+  }
+}
+/* The table of the places of max_len. Earlier layers share theirs with this one if it has their
+   angles; all tables together are bounded as those of `pos`, beyond that rows are computed. */
+static syn_status syn__rope_table(syn_build *b, const syn_node *n, syn__att *a) {
+  size_t i, left = SYN__ROPE_TABLE, row = (size_t)a->turned;
+  int place;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn__att *old = (const syn__att *)b->g->nodes[i]->own;
+    if (b->g->nodes[i]->kind->forward != n->kind->forward || !old->rope) continue;
+    a->turns = old->turns;
+    a->places = old->places;
+    if (old->turned == a->turned && !(old->rope->base < a->rope->base) &&
+        !(old->rope->base > a->rope->base))
+      return SYN_OK;
+    if (old->turns_made) left -= (size_t)old->places * (size_t)old->turned;
+  }
+  a->turns_made = 1;
+  a->places = syn__min(b->config->max_len, (int)(left / row));
+  a->turns = (float *)syn__arena_get(&b->g->arena, (size_t)a->places * row, sizeof(float));
+  if (!a->turns) return SYN_E_MEMORY;
+  for (place = 0; place < a->places; place++)
+    syn__rope_row(a, place, a->turns + (size_t)place * row);
+  return SYN_OK;
+}
+/* For an attention layer whose scores are known. */
+static syn_status syn__rope_shape(syn_build *b, const syn_node *n, syn__att *a) {
+  a->rope = a->keyed < 0 ? NULL : b->rope;
+  if (!a->rope) return SYN_OK;
+  a->turned = a->rope->part ? a->rope->part : a->c;
+  if (a->turned > a->c || a->turned % 2)
+    return syn__fail_build(b, SYN_E_SHAPE, "the rope before it turns %d columns of a head, wanted"
+                           " an even number up to %d", a->turned, a->c);
+  if (a->shared)
+    return syn__fail_build(b, SYN_E_TEXT, "shared=1 reads the queries of V, which the rope before"
+                           " it turns");
+  return syn__rope_table(b, n, a);
+}
+
+typedef struct syn__rope_job {
+  const syn_node *n;
+  float *x; /* [rows,heads c] */
+  int heads, back;
+} syn__rope_job;
+static void syn__task_rope(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__rope_job *j = (const syn__rope_job *)job;
+  const syn__att *a = syn__att_of(j->n);
+  const int *at = syn_places(t, j->n);
+  float *x = j->x + begin * (size_t)(j->heads * a->c), *row = syn_scratch(t, thread);
+  int h;
+  for (; begin < end; begin++) {
+    const float *turn = a->turns + (size_t)at[begin] * (size_t)a->turned;
+    if (at[begin] >= a->places) syn__rope_row(a, at[begin], row), turn = row;
+    for (h = 0; h < j->heads; h++, x += a->c)
+      t->k->rope(x, turn, (size_t)(a->turned / 2), a->rope->pair, j->back);
+  }
+}
+/* Turns q and k of all rows, or of the new tokens of a step; back: their gradients, back. */
+static void syn__rope_rows(syn_tape *t, const syn_node *n, float *q, float *k, int back) {
+  const syn__att *a = syn__att_of(n);
+  syn__rope_job j = {n, q, a->qk / a->c, back};
+  if (!a->rope) return;
+  syn_parallel(t, syn__task_rope, &j, syn_rows(syn_in(t, n, 0)), 32);
+  j.x = k;
+  j.heads = a->kk / a->c;
+  syn_parallel(t, syn__task_rope, &j, syn_rows(syn_in(t, n, 0)), 32);
+}
+
+/* ==============================================================================================
    >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
    ============================================================================================== */
 
 /*
    Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1). Queries q = x W_q^T [rows,e],
-   keys k = u W_k^T [rows of u,e], W_q [e,d], W_k [e,width of u], no biases. Head h has the columns
-   h c .. (h+1) c - 1 of both.
+   keys k = u W_k^T [rows of u,e], W_q [e,d], W_k [e,width of u]; bias=1: plus b_q, b_k [e]. Head h
+   has the columns h c .. (h+1) c - 1 of both. kv: k has fewer heads (section attention heads).
    rows buffers, saved for backward: q times the scale, then k; 2 e floats a row. The scale is
-   1/sqrt(c) (mh_dot_self_att: or as s and scale say) and is applied to q once instead of to every
-   S_ij.
+   1/sqrt(c), or as s and scale say, and is applied to q once instead of to every S_ij.
    KV cache of a token, or of a token of the source: its v and its k. A full block of 16 keys is
    transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
    the newest token belongs to is row-major [16,e]. */
@@ -11404,27 +11571,33 @@ static syn_status syn__dot_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
   a->at[s] = a->row_floats; /* q, then k */
-  a->row_floats += 2 * a->qk;
+  a->row_floats += a->qk + a->kk;
   syn__matrix_param(b, n, "w_q", a->qk, a->d);
-  return syn__matrix_param(b, n, "w_k", a->qk, d_keys);
+  return syn__matrix_param(b, n, "w_k", a->kk, d_keys);
 }
 
 /* -- q and k of all rows, or of the new tokens of a step -- */
 
-/* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
-   one task, since waking the threads takes longer than a small product. */
+static size_t syn__panels(int cols) { return ((size_t)cols + 15) / 16; }
+/* Self-attention: v, q, k of the new tokens from packed weights. The three products are one task,
+   since waking the threads takes longer than a small product. Items: the panels of one behind those
+   of the other. */
 static void syn__task_dot_project(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__product *p = (const syn__product *)job;
-  int i, panels = (p->c.cols + 15) / 16;
-  for (i = 0; i < 3; i++) {
-    int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) syn__task_gemm(t, &p[i], thread, (size_t)from, (size_t)to);
+  size_t at = 0, next;
+  int i;
+  for (i = 0; i < 3; i++, at = next) {
+    next = at + syn__panels(p[i].c.cols);
+    if (begin < next && end > at)
+      syn__task_gemm(t, &p[i], thread, begin > at ? begin - at : 0,
+                     (end < next ? end : next) - at);
   }
 }
 static void syn__dot_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
+  const int bias[3] = {a->b_v, a->b_q, a->b_k}, cols[3] = {a->ev, a->qk, a->kk};
   float *to[3];
   syn__product p[3];
   int i;
@@ -11432,12 +11605,14 @@ static void syn__dot_project(syn_tape *t, const syn_node *n, int s) {
   to[1] = syn__score_rows(t, n, SYN__ROWS, s);
   to[2] = syn__att_k(t, n, SYN__ROWS, s);
   for (i = 0; i < 3; i++) {
-    p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
+    p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, cols[i], 0),
                            syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
-                           syn__weight_transposed(t, n, w[i]), NULL, 0);
+                           syn__weight_transposed(t, n, w[i]),
+                           bias[i] < 0 ? NULL : syn_weight(t, n, bias[i]), 0);
     p[i].streamed = 1;
   }
-  syn_parallel(t, syn__task_dot_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
+  syn_parallel(t, syn__task_dot_project, p,
+               2 * syn__panels(a->ev) + syn__panels(a->qk), 2);
 }
 /* In a step of self-attention v, too. In a step of cross-attention q alone: the keys of the source
    are in the cache since `start`. */
@@ -11446,11 +11621,12 @@ static void syn__dot_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__score_rows(t, n, SYN__ROWS, s);
   if (t->decode && !a->cross) syn__dot_project(t, n, s);
-  else syn__linear_forward(t, n, a->param[s], -1, x, q);
+  else syn__linear_forward(t, n, a->param[s], a->b_q, x, q);
   syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->qk, 1);
   if (!t->decode)
-    syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+    syn__linear_forward(t, n, a->param[s] + 1, a->b_k, syn__att_keys(t, n),
                         syn__att_k(t, n, SYN__ROWS, s));
+  syn__rope_rows(t, n, q, syn__att_k(t, n, SYN__ROWS, s), 0);
 }
 
 /* -- scores of a head -- */
@@ -11480,7 +11656,24 @@ static void syn__table_dots(const syn_tape *t, float *score, syn_matrix a, syn_m
   }
 }
 
+/* q of the heads of a new token. */
+static const float *syn__dot_q(const syn_tape *t, const syn_node *n, const syn__head *o) {
+  const syn__att *a = syn__att_of(n);
+  return syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
+}
 #if SYN__KEYS > 1
+/* Scores of the heads of a new token, rows of score s_row floats apart. keys: a transposed block,
+   from the first head of k on that they read. */
+static void syn__dot_block(const syn_tape *t, const syn_node *n, const syn__head *o, float *score,
+                           size_t s_row, const float *keys) {
+  const syn__att *a = syn__att_of(n);
+  const float *q = syn__dot_q(t, n, o);
+  size_t c = (size_t)a->c;
+  int h, first = o->h / a->group;
+  if (a->group == 1) t->k->scores(score, s_row, q, keys, (size_t)o->heads, c);
+  for (h = o->h; a->group > 1 && h < o->h + o->heads; h++, q += c, score += s_row)
+    t->k->scores(score, s_row, q, keys + (size_t)(h / a->group - first) * c * 16, 1, c);
+}
 /* Floats of a step's scratch that hold scores: three rows [nk], then one row of round16(nk) for
    each head. Behind them: the scratch of a block of keys. */
 static size_t syn__step_scores_end(const syn__att *a, int nk) {
@@ -11491,11 +11684,11 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
 static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                const float *q, float *score, int j) {
+                                float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
-  size_t c = (size_t)a->c, row = syn__round16((size_t)o->g.nk), heads = (size_t)o->heads;
+  size_t at = (size_t)(o->h / a->group * a->c) * 16, row = syn__round16((size_t)o->g.nk);
   float *part = o->pack + syn__step_scores_end(a, o->g.nk);
   unsigned left = 0xFFFF, lanes;
   int i, slot, one_slot;
@@ -11506,20 +11699,22 @@ static void syn__dot_full_block(const syn_tape *t, const syn_node *n, const syn_
       if (past[i] / l->length == slot) lanes |= 1u << i;
     left &= ~lanes;
     one_slot = lanes == 0xFFFF;
-    t->k->scores(one_slot ? score + j : part, one_slot ? row : 16, q,
-                 syn__key_block(t, n, slot, j) + (size_t)o->h * c * 16, heads, c);
+    syn__dot_block(t, n, o, one_slot ? score + j : part, one_slot ? row : 16,
+                   syn__key_block(t, n, slot, j) + at);
     for (i = 0; i < 16 * o->heads && !one_slot; i++)
       if (lanes >> i % 16 & 1) score[(size_t)(i / 16) * row + (size_t)(j + i % 16)] = part[i];
   }
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
-   transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
+   transposed into scratch [., 16]. Keys of several slots are first copied together. */
 static void syn__dot_partial_block(const syn_tape *t, const syn_node *n, const syn__head *o,
-                                   const float *q, float *score, int j) {
+                                   float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
-  size_t wide = (size_t)(o->heads * a->c), e = (size_t)a->e, at = (size_t)(o->h * a->c);
+  int first = o->h / a->group, last = (o->h + o->heads - 1) / a->group; /* heads of k */
+  size_t wide = (size_t)((last - first + 1) * a->c), e = (size_t)a->kk;
+  size_t at = (size_t)(first * a->c);
   float *rows = o->pack + syn__step_scores_end(a, o->g.nk), *transposed = rows + 16 * wide;
   const float *keys = syn__key_block(t, n, past[0] / l->length, j) + at;
   int i, count = o->g.nk - j, apart = 0; /* 1: in more than one slot */
@@ -11529,8 +11724,7 @@ static void syn__dot_partial_block(const syn_tape *t, const syn_node *n, const s
            syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
   syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e),
                  transposed);
-  t->k->scores(score + j, syn__round16((size_t)o->g.nk), q, transposed, (size_t)o->heads,
-               (size_t)a->c);
+  syn__dot_block(t, n, o, score + j, syn__round16((size_t)o->g.nk), transposed);
 }
 #endif
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
@@ -11540,7 +11734,7 @@ static void syn__task_transpose_block(syn_tape *t, const void *job, int thread, 
                                       size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
-  size_t e = (size_t)syn__att_of(n)->e;
+  size_t e = (size_t)syn__att_of(n)->kk;
   float *transposed = syn_scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
@@ -11564,27 +11758,25 @@ static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head 
   const syn__att *a = syn__att_of(n);
   const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
   float *k = a->cross ? syn__source_key_block(t, n, o->sentence, 0) : t->decode->key_cache[n->id];
-  float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e;
-  int h, at = o->h * a->c, row = (o->g.nk + 15) / 16 * 16;
+  const float *q = syn__dot_q(t, n, o);
+  int h, row = (o->g.nk + 15) / 16 * 16;
   memset(score, 0, (size_t)(o->heads * row) * sizeof *score);
-  for (h = 0; h < o->heads; h++, score += row, at += a->c)
-    syn__table_dots(t, score, syn_matrix_of(q + at, 1, a->c, 0),
-                    syn_matrix_of(k + at, o->g.nk, a->c, (size_t)a->e), past);
+  for (h = o->h; h < o->h + o->heads; h++, score += row, q += a->c)
+    syn__table_dots(t, score, syn_matrix_of(q, 1, a->c, 0),
+                    syn_matrix_of(k + h / a->group * a->c, o->g.nk, a->c, (size_t)a->kk), past);
 }
 #else
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
 static void syn__dot_step(const syn_tape *t, const syn_node *n, const syn__head *o, float *score) {
   const syn__att *a = syn__att_of(n);
-  size_t c = (size_t)a->c;
-  const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
+  size_t at = (size_t)(o->h / a->group * a->c) * 16;
   int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are full */
   for (j = 0; j < o->g.nk; j += 16)
     if (a->cross)
-      t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
-                   syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
-                   (size_t)o->heads, c);
-    else if (j + 16 <= newest) syn__dot_full_block(t, n, o, q, score, j);
-    else syn__dot_partial_block(t, n, o, q, score, j);
+      syn__dot_block(t, n, o, score + j, syn__round16((size_t)o->g.nk),
+                     syn__source_key_block(t, n, o->sentence, j) + at);
+    else if (j + 16 <= newest) syn__dot_full_block(t, n, o, score, j);
+    else syn__dot_partial_block(t, n, o, score, j);
 }
 #endif
 static double syn__dot_cost(const syn_node *n, int s, int length) {
@@ -11605,14 +11797,15 @@ static void syn__dot_back(syn_tape *t, const syn_node *n, int s, const syn__head
   syn__dot_scores_back(t, &x);
 }
 
-/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
+/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k, db_q, db_k */
 static void syn__dot_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__score_rows(t, n, SYN__DROWS, s);
+  syn__rope_rows(t, n, dq, syn__att_k(t, n, SYN__DROWS, s), 1);
   syn_accumulate(t, dq, dq, a->scale, syn_rows(x) * (size_t)a->qk, 1);
-  syn__linear_backward(t, n, a->param[s], -1, x, dq);
-  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+  syn__linear_backward(t, n, a->param[s], a->b_q, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, a->b_k, syn__att_keys(t, n),
                        syn__att_k(t, n, SYN__DROWS, s));
   if (t->kept_grads && a->scale != 0.0f) /* syn_run_value shows q times the scale */
     syn_accumulate(t, dq, dq, 1.0f / a->scale, syn_rows(x) * (size_t)a->qk, 1);
@@ -12691,17 +12884,17 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
     syn__head_forward(t, &o);
   }
 }
-/* out = Y W_o^T, of a batch or of a step */
+/* out = Y W_o^T + b_o, of a batch or of a step */
 static void syn__att_out(syn_tape *t, const syn_node *n) {
   syn_tensor y = *syn_out(t, n); /* for its rows */
   y.x = syn__att_y(t, n, SYN__ROWS);
-  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, syn__att_of(n)->b_o, &y, syn_out(t, n)->x);
 }
 /* A forward pass in which `task` computes Y of the heads. */
 static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn_task task) {
   const syn__att *a = syn__att_of(n);
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__linear_forward(t, n, a->w_v, a->b_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   syn__rel_pos_prepare(t, n);
   if (a->all_tables) {
@@ -12725,17 +12918,22 @@ static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
   syn__weighted_values j;
+  int h;
   j.p = p;
   j.p_row = syn__round16((size_t)o->g.nk);
   j.v_row = (size_t)(a->cross ? n->source_cache : n->cache);
   j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[o->sentence] * j.v_row
                  : l->cache[n->id];
-  j.v += o->h * a->c;
+  j.v += o->h / a->group * a->c;
   j.at = a->cross ? NULL : syn__past(t, (int)o->row);
   j.count = (size_t)o->g.nk;
-  j.heads = (size_t)o->heads;
+  j.heads = (size_t)(a->group > 1 ? 1 : o->heads);
   j.c = (size_t)a->c;
-  t->k->values(syn__att_y(t, n, SYN__ROWS) + o->row * (size_t)a->e + o->h * a->c, &j);
+  for (h = o->h; h < o->h + o->heads; h += (int)j.heads) {
+    t->k->values(syn__att_y(t, n, SYN__ROWS) + o->row * (size_t)a->e + h * a->c, &j);
+    j.p += j.p_row;
+    if ((h + 1) % a->group == 0) j.v += a->c;
+  }
 }
 
 /* Writes v of the new tokens, and their k if a score has keys, into the KV cache. */
@@ -12743,7 +12941,7 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
                                       size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  size_t e = (size_t)a->e, r;
+  size_t e = (size_t)a->ev, r; /* those of k, too, where it has any */
   int s = a->keyed;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
@@ -12758,7 +12956,7 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
 
 /* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
    hypothesis may belong to any sentence and be of any length. A new token sees itself and all
-   tokens before it, which are all cached: there is no causal mask to apply.
+   tokens before it, which are all cached: there is no causal mask to apply, but that of a window.
    Scratch: p the mixture, z one score, a row for the gate of GLU, [nk] each; then for each head a
    row x of round16(nk): the scores of V, which P replaces. */
 static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -12768,9 +12966,10 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
   syn__head o;
   memset(&o, 0, sizeof o);
   o.g.nq = 1;
+  o.g.window = a->window;
   o.pack = syn_scratch(t, thread);
   for (i = begin; i < end; i = (i / heads + 1) * heads) {
-    int h, r = (int)(i / heads);
+    int h, r = (int)(i / heads), from;
     float *all;
     o.sentence = t->decode->sentence[r];
     o.row = (size_t)r;
@@ -12781,11 +12980,13 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
     o.p = o.pack;
     o.z = o.p + o.g.nk;
     o.x = all = o.pack + 3 * o.g.nk;
+    from = syn__keys_from(&o.g, 0);
     if (a->keyed >= 0) syn__dot_step(t, n, &o, all);
     for (; h > 0; h--, o.h++, o.x += syn__round16((size_t)o.g.nk)) {
       syn__head_scores(t, n, &o);
-      if (a->softmax) t->k->softmax(o.x, o.p, (size_t)o.g.nk);
+      if (a->softmax) t->k->softmax(o.x + from, o.p + from, (size_t)(o.g.nk - from));
       else memcpy(o.x, o.p, (size_t)o.g.nk * sizeof *o.x);
+      if (from) memset(o.x, 0, (size_t)from * sizeof *o.x);
     }
     o.h -= o.heads;
     syn__att_step_values(t, n, &o, all);
@@ -12810,7 +13011,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   if (!a->cross && !n->key_cache) /* else `prepare` computes v together with q and k */
-    syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
+    syn__linear_forward(t, n, a->w_v, a->b_v, x, syn__att_v(t, n, SYN__ROWS));
   if (a->cache_x >= 0) syn__conv_cache_write(t, n, (size_t)a->cache_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
   if (!a->cross) syn_parallel(t, syn__task_att_cache_write, n, (size_t)t->decode->rows, 32);
@@ -12841,7 +13042,7 @@ static float syn__att_scale(syn_build *b, int c) {
 
 /* Heads, their width c, e = H c, scale: for every attention layer except mlp_src_att and aop. */
 static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
-  int c;
+  int c, kv;
   a->d = syn_build_width(b, n, 0);
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   c = syn_arg_int(b, "c", 0, 1, 65536);
@@ -12851,24 +13052,45 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (a->c > SYN__MAX_WIDTH / a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
                            a->heads, a->c, SYN__MAX_WIDTH);
+  kv = syn_arg_int(b, "kv", a->heads, 1, a->heads);
+  if (a->heads % kv)
+    return syn__fail_build(b, SYN_E_SHAPE, "kv is %d, wanted a number that divides the %d heads",
+                           kv, a->heads);
   a->e = a->qk = a->heads * a->c;
+  a->ev = a->kk = kv * a->c;
+  a->group = a->heads / kv;
   a->scale = syn__att_scale(b, a->c);
-  a->row_floats = 2 * a->e; /* v, Y */
+  a->row_floats = a->ev + a->e; /* v, Y */
   a->cache_x = a->keyed = -1;
   return b->c->status;
 }
-/* W_v [e, width of u], W_o [d,e], then the parameters of the scores as written. */
+/* bias=1: b_v [e], b_o [d], and where a score has keys b_q, b_k [e]; with kv b_v and b_k are
+   shorter. */
+static syn_status syn__att_biases(syn_build *b, syn_node *n, syn__att *a) {
+  a->b_v = a->b_o = a->b_q = a->b_k = -1;
+  if (!syn_arg_int(b, "bias", 0, 0, 1)) return b->c->status;
+  a->b_v = n->n_param;
+  a->b_o = a->b_v + 1;
+  syn__bias_param(b, n, "b_v", a->ev);
+  syn__bias_param(b, n, "b_o", a->d);
+  if (a->keyed < 0) return b->c->status;
+  a->b_q = a->b_o + 1;
+  a->b_k = a->b_q + 1;
+  syn__bias_param(b, n, "b_q", a->qk);
+  return syn__bias_param(b, n, "b_k", a->kk);
+}
+/* W_v [e, width of u], W_o [d,e], then the parameters of the scores as written, then the biases. */
 static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
   int s;
   a->w_v = n->n_param;
-  syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1));
+  syn__matrix_param(b, n, "w_v", a->ev, syn_build_width(b, n, n->n_in - 1));
   a->w_o = n->n_param;
   syn__matrix_param(b, n, "w_o", a->d, a->e);
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
   }
-  return b->c->status;
+  return syn__att_biases(b, n, a);
 }
 
 static syn_status syn__score_unknown(syn_build *b, syn_text word) {
@@ -12908,6 +13130,20 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
 
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
+/* Arguments of V. Shared heads of v need its backward pass, which goes sentence by sentence; a
+   hidden layer relu(q) divides by the scale. */
+static syn_status syn__att_v_options(syn_build *b, const syn__att *a) {
+  static const char *const names[] = {"scale", "kv"};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(names); i++)
+    if (a->keyed < 0 && syn__arg_find(b->layer, names[i]))
+      return syn__fail_build(b, SYN_E_TEXT, "%s goes with kind V", names[i]);
+  if (a->shared && a->keyed >= 0 && a->scale == 0.0f)
+    return syn__fail_build(b, SYN_E_TEXT, "scale is 0, wanted another number: D with shared=1 reads"
+                           " the scaled queries of V");
+  return b->c->status;
+}
+
 /* The other arguments, and which of them go together. A score with a table of N limits the length
    of sentences, except with tile. */
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
@@ -12933,7 +13169,9 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
     return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
   if (a->shared && !(any & SYN__SHARES_OUTPUT))
     return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
-  return b->c->status;
+  a->window = syn_arg_int(b, "window", 0, 0, 1 << 20);
+  if (syn__rope_shape(b, n, a)) return SYN_E_SHAPE;
+  return syn__att_v_options(b, a);
 }
 
 /* Saved buffers SYN__P ... SYN__DTABLE, once the scores have stated their sizes; scratch. dalpha
@@ -12942,7 +13180,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e = {0, 0, (size_t)a->heads, 0, 0}; /* per pair */
   const size_t c = SYN__KEYS > 1 ? (size_t)a->c : 0, heads = (size_t)a->heads;
   /* of forward: pack, z; of a step: three rows, then rows of scores, rounded up to 16 */
-  syn_extent infer[2] = {{16 * c, 0, 0, c, 1}, {16 * heads, 0, 0, 3 + heads, 0}};
+  const size_t turned = (size_t)a->turned; /* 0 without rope, which needs a row */
+  syn_extent infer[2] = {{16 * c + turned, 0, 0, c, 1}, {16 * heads + turned, 0, 0, 3 + heads, 0}};
   int s, row = a->row_floats, life = a->n_kept ? SYN_BOTH : SYN_TRAINING; /* GLU reads it */
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
@@ -12970,8 +13209,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 
-/* Parameters in this order: w_v, w_o, those of the scores as written, alpha. The KV cache has e
-   floats per token for v, and with V (a->keyed, the score q k^T) e more for k. */
+/* Parameters in this order: w_v, w_o, those of the scores as written, biases, alpha. The KV cache
+   has e floats per token for v, and with V (a->keyed, the score q k^T) e more for k; fewer with
+   kv. */
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
@@ -12983,8 +13223,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   stages *= a->n_scores;
   a->stages = (syn__stages *)syn__arena_get(&b->g->arena, (size_t)stages, sizeof *a->stages);
   if (!a->stages) return SYN_E_MEMORY;
-  a->cache = a->e;
-  if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
+  a->cache = a->ev;
+  if (b->decoder && a->keyed >= 0) n->key_cache = a->kk;
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
   a->alpha = n->n_param;
   if (a->mixed) syn__att_table_zero(b, n, "alpha", a->n_scores);
@@ -13000,7 +13240,7 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
   if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
-  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+  syn__linear_backward(t, n, a->w_v, a->b_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
@@ -13078,25 +13318,27 @@ static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_
 
 /* -- backward -- */
 
-/* dY = dout W_o, written; dW_o += dout^T Y */
+/* dY = dout W_o, written; dW_o += dout^T Y, db_o += column sums of dout */
 static void syn__att_out_back(syn_tape *t, const syn_node *n) {
   syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
   syn__linear_grad g;
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = syn__att_y(t, n, SYN__DROWS);
-  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
+  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, syn__att_of(n)->b_o, &y, syn_out(t, n)->dx);
   g.first_write = 1;
   syn__linear_backward_of(t, &g);
 }
-/* dv, dS in place of P, then `back` of every score */
+/* dv, dS in place of P, then `back` of every score. Items: the groups of heads that share v and k,
+   of sentence 0, then of sentence 1 ...; the heads of a group add in order. */
 static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
+  size_t i, heads = (size_t)a->heads, group = (size_t)a->group;
   int s;
-  for (i = begin; i < end; i++) {
+  for (i = begin * group; i < end * group; i++) {
     syn__head o = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    o.add = i % group > 0;
     syn__head_back(t, &o);
     syn__head_alpha(t, n, &o);
     for (s = 0; s < a->n_scores; s++)
@@ -13146,7 +13388,7 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
     syn__table_values(t, n, 1);
     syn_parallel(t, syn__task_table_back, n, heads * (size_t)syn__table_parts(t, n), 1);
   } else {
-    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+    syn_parallel(t, syn__task_heads_back, n, sentences * heads / (size_t)a->group, 1);
   }
   if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
   else syn_parallel(t, syn__task_shared, n, heads, 1);
@@ -13163,7 +13405,7 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 static const syn_kind syn__kind_syn_att = {
     SYN__FIELD(name, "syn_att"),
     SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared "
-                     "f:dropout"),
+                     "f:dropout f:scale i:bias i:kv i:window"),
     SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
     SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
@@ -13176,8 +13418,8 @@ static const syn_kind syn__kind_syn_att = {
    Cross-attention (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018,
    Table 2). x [rows,d] of the decoder, u [source rows,d_src] the encoder's output: q = x W_q^T,
    k = u W_k^T, v = u W_v^T, W_q [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. It is syn_att with V
-   alone and u in place of x for keys and values. A query sees its whole source sentence: there is
-   no causal mask. saved for backward: as syn_att.
+   alone and u in place of x for keys and values; bias and kv as there. A query sees its whole
+   source sentence: there is no causal mask. saved for backward: as syn_att.
    KV cache of a source token: its v, and its k in a transposed block of 16 keys; computed once per
    sentence, shared by all hypotheses. */
 
@@ -13233,7 +13475,7 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   a->cross = 1;
   a->size = b->config->max_len;
   if (syn__att_only_v(b, n, a)) return SYN_E_SHAPE;
-  n->source_cache = n->key_cache = a->e;
+  n->source_cache = n->key_cache = a->kk;
   n->flags |= SYN__STEP_ROWS;
   return syn__att_buffers(b, n, a);
 }
@@ -13245,16 +13487,16 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   const int *off = t->decode->source_off;
   float *k = SYN__KEYS > 1 ? t->decode->start : t->decode->key_cache[n->id];
   int i;
-  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
-  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
+  syn__linear_forward(t, n, a->w_v, a->b_v, u, t->decode->source_cache[n->id]);
+  syn__linear_forward(t, n, a->param[0] + 1, a->b_k, u, k);
   for (i = 0; SYN__KEYS > 1 && (size_t)off[i] < syn_rows(u); i++)
     syn__pack_keys(t,
-                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
+                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->kk, off[i + 1] - off[i], a->kk, 0),
                    syn__source_key_block(t, n, i, 0));
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
     SYN__FIELD(name, "mh_dot_src_att"),
-    SYN__FIELD(args, "i:heads f:s f:scale w:source i:c f:dropout"),
+    SYN__FIELD(args, "i:heads f:s f:scale w:source i:c f:dropout i:bias i:kv"),
     SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, syn__src_att_build),
     SYN__FIELD(shape, syn__src_att_shape), SYN__FIELD(forward, syn__att_forward),
     SYN__FIELD(backward, SYN__BACK(syn__att_backward)), SYN__FIELD(start, syn__src_att_start),
@@ -13987,7 +14229,7 @@ static syn__att *syn__encoder_att(syn_build *b, syn_node *n, int fixed) {
     return NULL;
   }
   if (syn__att_heads(b, n, a)) return NULL;
-  a->qk = syn__max(0, a->heads - fixed) * a->c;
+  a->qk = a->kk = syn__max(0, a->heads - fixed) * a->c;
   return syn__att_only_v(b, n, a) ? NULL : a;
 }
 
@@ -14215,7 +14457,7 @@ static const syn_kind syn__kind_fixed_att = {
 #define SYN_KINDS(X) \
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
-  X(rel_pos) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
+  X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
   X(linformer) X(fixed_att) X(ngram)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
@@ -14362,8 +14604,9 @@ static const struct syn__alias syn__aliases[] = {
     {"ffl", "i:n w:act i:bias", "ff", syn__expand_ffl},
     {"res_d", "c:chain", NULL, syn__expand_res},
     {"res_nd", "c:chain", "norm", syn__expand_res},
-    {"mh_dot_self_att", "i:heads f:s f:scale i:c f:dropout", "syn_att", syn__expand_renamed},
-    {"mh_dot_att", "i:heads f:s f:scale w:source i:c f:dropout", "mh_dot_src_att",
+    {"mh_dot_self_att", "i:heads f:s f:scale i:c f:dropout i:bias i:kv i:window", "syn_att",
+     syn__expand_renamed},
+    {"mh_dot_att", "i:heads f:s f:scale w:source i:c f:dropout i:bias i:kv", "mh_dot_src_att",
      syn__expand_source_att},
     {"dot_src_att", "f:s f:dropout", "mh_dot_src_att", syn__expand_dot_att},
     {"mlp_att", "i:n f:dropout", "mlp_src_att", syn__expand_renamed},
@@ -14848,18 +15091,20 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number,
   return x;
 }
 
-/* Each chain has numbers of its own, from 0. A rel_pos holds until the end of its chain. The parser
-   has bounded the depth of texts; a user's kind may call syn_build_chain deeper. */
+/* Each chain has numbers of its own, from 0. A rel_pos or rope holds until the end of its chain.
+   The parser has bounded the depth of texts; a user's kind may call syn_build_chain deeper. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   int number = 0;
   const syn_layer *before = NULL;
   const syn__rel_pos *outer = b->rel_pos;
+  const syn__rope *rope = b->rope;
   if (++b->depth > SYN_MAX_DEPTH + 1) {
     syn__fail_build(b, SYN_E_TEXT, "chains inside chains, more than %d deep", SYN_MAX_DEPTH);
     return -1;
   }
   x = syn__build_layers(b, chain, &number, &before, x);
   b->rel_pos = outer;
+  b->rope = rope;
   b->depth--;
   return x;
 }
@@ -28723,11 +28968,14 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
   }
   syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
 }
+/* The number of a bias of a node, -1: none. */
+static int syn__lower_bias(const syn_node *n, int bias) { return bias < 0 ? -1 : n->param[bias]; }
 /* The score with keys: q of the row, k of the cache. */
 static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
                             int flags) {
   const syn__att *a = syn__att_of(n);
-  int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]], -1, 0), h;
+  int h, q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
+                               syn__lower_bias(n, a->b_q), 0);
   int32_t x[6];
   float *factor;
   x[0] = flags;
@@ -28783,6 +29031,9 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, cons
 /* Why a layer cannot be lowered, or null. */
 static const char *syn__lower_att_lacks(const syn__att *a) {
   int s;
+  if (a->group > 1) return "kv";
+  if (a->window) return "window";
+  if (a->rope) return "rope";
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
         (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
@@ -28802,10 +29053,11 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
   if (a->cross) l->program = SYN__SMALL_CACHE;
   else syn__lower_segment(l); /* the caches of the layer before are free again */
-  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v], -1, 0), a->heads, a->c);
+  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v],
+                                         syn__lower_bias(n, a->b_v), 0), a->heads, a->c);
   if (a->keyed >= 0)
-    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], -1, 0),
-                         a->heads, a->c);
+    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1],
+                                             syn__lower_bias(n, a->b_k), 0), a->heads, a->c);
   l->program = program;
   if (!a->cross) syn__lower_segment(l);
   for (s = 0; s < a->n_scores; s++) {
@@ -28825,7 +29077,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   x[3] = a->heads;
   x[4] = a->c;
   syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
-  return syn__lower_linear(l, y, n->param[a->w_o], -1, 0);
+  return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
 /* light_conv: its tap weights do not depend on the input. */

@@ -255,6 +255,7 @@ class Side:
         self.name, self.valid, self.source = name, valid.astype(float), source
         self.causal = name == "decoder"
         self.bias = []     # [H,T,T] of each rel_pos that holds here
+        self.rope = None   # the arguments of the rope that holds here
         self.blocks = []   # an encoder: the outputs of the copies of its outermost repeat
         self.final = None  # its last output
 
@@ -337,10 +338,10 @@ class Net:
         return add(y, self.bias(f"{path}.{b}", (n,))) if b else y
 
     def chain(self, chain, x, path, s):
-        kept = list(s.bias)
+        kept, rope = list(s.bias), s.rope
         for i, layer in enumerate(expanded(chain)):
             x = getattr(self, "layer_" + layer.name)(layer, x, f"{path}.{i}", s)
-        s.bias = kept
+        s.bias, s.rope = kept, rope
         return x
 
     # layers of one token
@@ -513,14 +514,25 @@ class Net:
     def split(self, x, h):
         return reshape(x, *x.v.shape[:2], h, x.v.shape[-1] // h)
 
-    def merge(self, y, path, d):
+    def merge(self, y, path, d, bias=0):
         b, t, h, c = y.v.shape
-        return self.linear(reshape(y, b, t, h * c), path, d, "w_o", None)
+        return self.linear(reshape(y, b, t, h * c), path, d, "w_o", "b_o" * bias)
 
-    def visible(self, s):
+    def projected(self, a, x, path, name):
+        """q, k or v [B,T,h,c]; where heads share k and v, the shared ones again and again"""
+        h, c = a["heads"], a["c"]
+        n = h if name == "q" else a.get("kv", h)
+        y = self.linear(x, path, n * c, f"w_{name}", f"b_{name}" * a.get("bias", 0))
+        y = self.split(y, n)
+        every = (slice(None), slice(None), np.arange(h) // (h // n))
+        return pick(y, every) if n < h else y
+
+    def visible(self, s, window=0):
         """[B,1,T,T]: which keys a query may see"""
         t = s.valid.shape[1]
         mask = np.broadcast_to(s.valid[:, None, None, :], (len(s.valid), 1, t, t))
+        apart = np.abs(np.arange(t)[:, None] - np.arange(t)[None])
+        mask = mask * (apart < (window or t))
         return mask * np.tril(np.ones((t, t))) if s.causal else mask
 
     def layer_rel_pos(self, l, x, path, s):
@@ -530,15 +542,35 @@ class Net:
         s.bias = s.bias + [pick(w, (slice(None), np.array(at)))]
         return x
 
+    def layer_rope(self, l, x, path, s):
+        s.rope = l.args
+        return x
+
+    def turned(self, y, s):
+        """q or k [B,T,h,c] by the angles of its places"""
+        if s.rope is None:
+            return y
+        n = s.rope.get("part", y.v.shape[-1])
+        j = np.arange(n // 2)
+        w = np.arange(y.v.shape[1])[:, None] * float(s.rope.get("base", 10000)) ** (-2 * j / n)
+        cos, sin = np.cos(w)[None, :, None], np.sin(w)[None, :, None]
+        pairs = s.rope.get("layout", "half") == "pair"
+        at = (2 * j, 2 * j + 1) if pairs else (j, j + n // 2)
+        a, b = (pick(y, (..., i)) for i in at)
+        new = [add(scale(a, cos), scale(b, -sin)), add(scale(a, sin), scale(b, cos)),
+               pick(y, (..., np.arange(n, y.v.shape[-1])))]
+        order = np.argsort(np.concatenate([*at, np.arange(n, y.v.shape[-1])]))
+        return pick(join(new, -1), (..., order))
+
     def layer_syn_att(self, l, x, path, s):
         a, d, t = dict(l.args), x.v.shape[-1], x.v.shape[1]
         h = a.setdefault("heads", self.heads)
-        e = h * a.setdefault("c", d // h)
+        a.setdefault("c", d // h)
         kinds = a.get("kinds", ["V"])
         a["table"] = a.get("tile", 0) or self.n
         a["at"] = np.arange(t) % a["tile"] if a.get("tile", 0) else np.arange(t)
         a["shared_q"] = a.get("shared", 0) and "V" in kinds
-        v = self.split(self.linear(x, path, e, "w_v", None), h)
+        v = self.projected(a, x, path, "v")
         scores = [getattr(self, "kind_" + kind)(a, x, path, s) for kind in kinds]
         if len(kinds) > 1 and a.get("mix", "alpha") == "alpha":
             alpha = softmax(self.param(f"{path}.alpha", (h, len(kinds)), 1.0))
@@ -546,14 +578,13 @@ class Net:
                       for k, score in enumerate(scores)]
         score = add(*scores, *s.bias)
         score = add(score, Var(np.zeros((len(x.v), h, t, t), dtype=Tape.dtype)))
-        mask = self.visible(s)
+        mask = self.visible(s, a.get("window", 0))
         p = softmax(score, mask) if a.get("softmax", 1) else scale(score, mask)
-        return self.merge(dot("bhij,bjhc->bihc", p, v), path, d)
+        return self.merge(dot("bhij,bjhc->bihc", p, v), path, d, a.get("bias", 0))
 
     def kind_V(self, a, x, path, s):
-        h, e = a["heads"], a["heads"] * a["c"]
-        q = self.split(self.linear(x, path, e, "w_q", None), h)
-        k = self.split(self.linear(x, path, e, "w_k", None), h)
+        turned = (lambda y, s: y) if a.get("fixed") else self.turned
+        q, k = (turned(self.projected(a, x, path, name), s) for name in "qk")
         return scale(dot("bihc,bjhc->bhij", q, k), scale_of(a, a["c"]))
 
     def kind_R(self, a, x, path, s, name="r"):
@@ -584,7 +615,8 @@ class Net:
         if not a.get("shared", 0):
             u = apply("relu", self.linear(x, path, e, "d_w1", "d_b1"), s.valid)
             return self.output_stage(a, self.split(u, h), path, "d_w2", "d_b2")
-        u = self.linear(x, path, e, "w_q" if a["shared_q"] else "d_w1", None)
+        bias = "b_q" * a.get("bias", 0) * (a["shared_q"] > 0)
+        u = self.linear(x, path, e, "w_q" if a["shared_q"] else "d_w1", bias)
         u = self.split(apply("relu", u, s.valid), h)
         w = pick(self.param(f"{path}.d_w2", (a["table"], a["c"])), a["at"])
         return dot("bihc,jc->bhij", u, w)
@@ -656,20 +688,19 @@ class Net:
         fixed = patterns(s.valid.sum(axis=1).astype(int), t)[:, :min(h, 7)]
         p = Var(constant(fixed))
         if h > 7:
-            a = {"heads": h - 7, "c": d // h}
+            a = {"heads": h - 7, "c": d // h, "fixed": 1}
             p = join([p, softmax(self.kind_V(a, x, path, s), self.visible(s))], 1)
         return self.merge(dot("bhij,bjhc->bihc", p, v), path, d)
 
     def layer_mh_dot_src_att(self, l, x, path, s):
-        d, h = x.v.shape[-1], l.args.get("heads", self.heads)
-        c = l.args.get("c", d // h)
-        u = self.source_of(l.args.get("source", "upper"), path, s)
-        q = self.split(self.linear(x, path, h * c, "w_q", None), h)
-        k = self.split(self.linear(u, path, h * c, "w_k", None), h)
-        v = self.split(self.linear(u, path, h * c, "w_v", None), h)
-        score = scale(dot("bihc,bjhc->bhij", q, k), scale_of(l.args, c))
+        a, d = dict(l.args), x.v.shape[-1]
+        a.setdefault("c", d // a.setdefault("heads", self.heads))
+        u = self.source_of(a.get("source", "upper"), path, s)
+        q = self.projected(a, x, path, "q")
+        k, v = (self.projected(a, u, path, name) for name in "kv")
+        score = scale(dot("bihc,bjhc->bhij", q, k), scale_of(a, a["c"]))
         p = softmax(score, s.source.valid[:, None, None, :])
-        return self.merge(dot("bhij,bjhc->bihc", p, v), path, d)
+        return self.merge(dot("bhij,bjhc->bihc", p, v), path, d, a.get("bias", 0))
 
     def source_of(self, which, path, s):
         if which == "upper":
@@ -846,16 +877,18 @@ ARGUMENTS = {
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "res": [],
     "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
-                "shared"],
-    "mh_dot_src_att": ["heads", "s", "scale", "source", "c"], "mlp_src_att": ["n"],
+                "shared", "scale", "bias", "kv", "window"],
+    "mh_dot_src_att": ["heads", "s", "scale", "source", "c", "bias", "kv"], "mlp_src_att": ["n"],
     "light_conv": ["k", "heads"], "dyn_conv": ["k", "heads"], "linformer": ["k", "heads"],
     "aop": ["heads", "keys", "c_k", "c_v"], "rel_pos": ["buckets", "max"],
+    "rope": ["base", "layout", "part"],
     "fixed_att": ["heads"], "input_feed": [],
     "ffl": ["n", "act", "bias"], "res_d": [], "res_nd": [],
-    "mh_dot_self_att": ["heads", "s", "scale", "c"],
-    "mh_dot_att": ["heads", "s", "scale", "source", "c"], "dot_src_att": ["s"], "mlp_att": ["n"],
+    "mh_dot_self_att": ["heads", "s", "scale", "c", "bias", "kv", "window"],
+    "mh_dot_att": ["heads", "s", "scale", "source", "c", "bias", "kv"], "dot_src_att": ["s"], "mlp_att": ["n"],
     "parallel": []}
-PLACES = {"ff": 2}  # places that are drawn: the third of ff is dropout, always a keyword here
+# How many places are drawn where the next one is dropout, which is always a keyword here.
+PLACES = {"ff": 2, "syn_att": 13, "mh_dot_src_att": 5, "mh_dot_self_att": 4, "mh_dot_att": 5}
 DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light_conv dyn_conv "
            "linformer aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
 KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
@@ -868,7 +901,7 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
 SIMPLE = ("pos learn_pos dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att "
-          "syn_att light_conv dyn_conv aop rel_pos ffl mh_dot_self_att").split()
+          "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
 NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal".split()
 WANTED = ([name for name in ARGUMENTS] +
           [f"{name}.{a}" for name, args in ARGUMENTS.items() for a in args] +
@@ -876,6 +909,7 @@ WANTED = ([name for name in ARGUMENTS] +
           [f"ff {a}" for a in [*ACTS, *GATES]] + [f"act {a}" for a in ACTS] +
           [f"{n} {a}" for n in ("cnn", "ffl") for a in ("relu", "gelu", "swish", "glu")] + [f"{n} bias=0" for n in ("ff", "ffl", "norm")] +
           [f"{n} {c}" for n in ("rnn", "birnn") for c in ("lstm", "gru")] +
+          ["rope layout=half", "rope layout=pair", "rope before V"] +
           ["linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
@@ -897,6 +931,7 @@ class Draw:
         self.rng = np.random.default_rng([seed, number, attempt])
         self.focus, self.features = FOCI[number % len(FOCI)], set()
         self.side, self.biased, self.tables, self.likely = "encoder", 0, False, 0.35
+        self.rope = None
         self.d = self.one([4, 6, 6, 8, 8, 9, 10, 12, 16, 20, 24, 35])
         self.heads = self.divisor(self.d)
         self.n = self.int(3, self.one([8, 8, 14, 24]))
@@ -1007,7 +1042,7 @@ class Draw:
 
     def draw_chain(self, d, depth, focus, want=None):
         """Some layers, then, where the width is not `want`, one that makes it so"""
-        layers, biased = [], self.biased
+        layers, biased, rope = [], self.biased, self.rope
         count = self.int(1, 4) if depth == 0 else self.int(1, 2)
         at = self.int(0, count - 1)
         for i in range(count):
@@ -1017,12 +1052,14 @@ class Draw:
                 name = self.one(["res", "res", "res_nd", "highway"])  # what came before shows
                 self.feature(name)
                 layer = self.nest(name, [layer])
+            if layer.name == "dropout" and layers and "dropout" in layers[-1].args:
+                layer.args.pop("rate", None)  # two rates for one dropout are an error
             layers.append(layer)
             d = width
         if want and d != want:
             layer, d = self.sized(self.one(["linear", "ff", "cnn", "rnn"]), d, want)
             layers.append(layer)
-        self.biased = biased
+        self.biased, self.rope = biased, rope
         return layers, d
 
     def choose(self, depth):
@@ -1078,7 +1115,7 @@ class Draw:
             self.feature(f"{name} {a.get('act', 'glu' if name == 'cnn' else 'relu')}")
         if name in ("rnn", "birnn"):
             self.feature(f"{name} {a.get('cell', 'lstm')}")
-        self.feature(*(f"{name} {k}={a[k]}" for k in ("bias", "scale", "softmax", "mix", "shared")
+        self.feature(*(f"{name} {k}={a[k]}" for k in ("layout", "bias", "scale", "softmax", "mix", "shared")
                        if k in a))
 
     def some(self, a, name, value):
@@ -1255,7 +1292,39 @@ class Draw:
         else:
             self.some_heads(a, d)
             self.some(a, "c", self.int(1, 5))
-        return Layer("mh_dot_self_att", self.some_scale(a))
+        self.fit_rope(a, d, ["V"])
+        return Layer("mh_dot_self_att", self.some_window(self.some_shared(self.some_scale(a))))
+
+    def draw_rope(self, d):
+        a = {}
+        self.some(a, "base", self.one([1, 30, 10000, 500000]))
+        self.some(a, "layout", self.one(["half", "pair"]))
+        self.some(a, "part", self.one([2, 2, 4]))
+        self.rope = a
+        return Layer("rope", a)
+
+    def fit_rope(self, a, d, kinds):
+        """Behind a rope the heads of V have an even width, from its part on, and are not shared"""
+        if self.rope is None or "V" not in kinds:
+            return
+        c, least = a.get("c", d // a.get("heads", self.heads)), self.rope.get("part", 2)
+        if "c" not in a and d % a.get("heads", self.heads) or c % 2 or c < least:
+            if "Conv" in kinds or "GLU" in kinds:
+                raise Redraw("slices of the input for the heads of rope")
+            a["c"] = least + 2 * self.int(0, 2)
+        a.pop("shared", None)
+        self.feature("rope before V")
+
+    def some_shared(self, a):
+        """Biases, and fewer heads of keys and values"""
+        h = a.get("heads", self.heads)
+        self.some(a, "bias", self.int(0, 1))
+        self.some(a, "kv", self.one([n for n in range(1, h + 1) if h % n == 0]))
+        return a
+
+    def some_window(self, a):
+        self.some(a, "window", self.int(0, self.one([3, 6, self.n + 1])))
+        return a
 
     def draw_mh_dot_src_att(self, d, name="mh_dot_src_att"):
         a = self.some_heads({}, d)
@@ -1264,7 +1333,7 @@ class Draw:
         if self.chance(0.2):
             a["source"] = "upper"
             self.feature("source=upper")
-        return Layer(name, a)
+        return Layer(name, self.some_shared(a))
 
     def draw_mh_dot_att(self, d):
         return self.draw_mh_dot_src_att(d, "mh_dot_att")
@@ -1310,6 +1379,13 @@ class Draw:
             a["shared"] = 1
             if "V" in kinds:
                 self.feature("syn_att shared=1 with V")
+        self.fit_rope(a, d, kinds)
+        self.some_window(a)
+        if "V" in kinds:
+            self.some_shared(a)
+            self.some(a, "scale", self.one([0.3, 0.7, 1, 1.25]))
+        else:
+            self.some(a, "bias", self.int(0, 1))
         if kinds == ["V"] and not a.get("softmax"):
             del a["kinds"]
             if a.get("tile"):

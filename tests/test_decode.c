@@ -813,6 +813,7 @@ static const char *const prefill_decoders[] = {
     "pos -> res_nd(syn_att(R+V)) -> res_nd(syn_att(D+V+FR)) -> res_nd(mh_dot_att) -> norm",
     "rel_pos -> repeat(2, res_nd(syn_att(V, c=5))) -> res_nd(mh_dot_att)",
     "rel_pos -> res_nd(syn_att(CRC+V)) -> res_nd(mh_dot_att)",
+    "rope(1000, pair) -> res_nd(syn_att(V, heads=4, kv=2, bias=1, window=19)) -> res_nd(mh_dot_att(heads=4, kv=1, bias=1))",
     "repeat(2, res_nd(light_conv(k=5)) -> res_nd(dyn_conv(k=3))) -> res_nd(mh_dot_att)",
     "repeat(2, res(cnn(k=3)) -> res(cnn(k=2, dilate=5))) -> res(mh_dot_att)",
     "repeat(2, res(rnn(cell=lstm)) -> res(rnn(cell=gru))) -> res(mh_dot_att)",
@@ -930,6 +931,57 @@ static void test_prefill(void) {
   for (which = 0; which < SYN__COUNT(prefill_decoders); which++)
     prefill_network(NULL, prefill_decoders[which], which % 4 ? 1 : 2, CHECK_QUICK);
   if (getenv("ROOT") && !CHECK_QUICK) prefill_file(getenv("ROOT"));
+}
+
+/* The logits behind a prompt and a source of more blocks of keys than one, token by token and at once,
+   are those of a full pass. */
+static void test_long(void) {
+  enum { LENGTH = 45 };
+  static const char *const decoders[] = {
+      "rope -> res(syn_att(V, heads=2, kv=1)) -> rope(50, pair, 4) -> res(syn_att(R+V, window=22)) -> res(mh_dot_att)",
+      "res(syn_att(V, heads=4, kv=2, bias=1)) -> res_nd(syn_att(V, kv=1, window=20, scale=0.5))"
+      " -> res(mh_dot_att(4, kv=2, bias=1))",
+      "res(syn_att(V, window=17)) -> res_nd(syn_att(R+V, heads=6, kv=3, c=5, window=33, bias=1)) ->"
+      " res(mh_dot_att(kv=1))",
+      "res(syn_att(R, window=9)) -> res_nd(syn_att(D+V, shared=1, bias=1, heads=4, kv=1)) -> res(mh_dot_att(bias=1))"};
+  static int tgt[LENGTH], src[21];
+  size_t which, isa;
+  int i, chunk, rows;
+  for (i = 0; i < LENGTH; i++) tgt[i] = i ? 4 + (i * 7 + i / 5) % (PREFILL_V - 4) : SYN_BEGIN;
+  for (i = 0; i < 21; i++) src[i] = i < 20 ? 4 + i % 5 : SYN_END;
+  for (isa = 0; isa < (size_t)syn_isa_count(); isa++)
+    for (which = 0; which < SYN__COUNT(decoders) && syn_isa_usable((int)isa); which++) {
+      syn_context c;
+      syn_options o;
+      syn_batch batch;
+      syn_model *m;
+      syn_run *r;
+      memset(&o, 0, sizeof o);
+      memset(&batch, 0, sizeof batch);
+      o.isa = syn_isa_name((int)isa);
+      syn_context_init(&c, &o);
+      m = prefill_model(&c, NULL, decoders[which]);
+      r = syn_run_new(&c, m, NULL);
+      batch.count = 1, batch.tgt = tgt, batch.tgt_width = LENGTH, batch.src = src, batch.src_width = 21;
+      CHECK(syn_run_forward(r, &batch) == SYN_OK, "%s: %s", decoders[which], c.message);
+      for (chunk = 0; r && chunk < 2; chunk++) {
+        const float *z = syn_run_logits(r, 0, &rows);
+        syn_decode_config k;
+        syn_decoder *d;
+        double apart = 0.0;
+        memset(&k, 0, sizeof k);
+        k.max_len = LENGTH, k.prefill = chunk, k.beam = 1 + 2 * chunk;
+        d = syn_decoder_new(&c, m, &k);
+        CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s: %s", decoders[which], c.message);
+        for (i = SYN_END; d && i < PREFILL_V; i++) /* the first are never chosen */
+          apart = fmax(apart, fabs((double)(z[(LENGTH - 1) * PREFILL_V + i] - d->logits[i])));
+        CHECK(rows == LENGTH && apart < 1e-5, "%s, %s, prefill %d: logits differ by %g", o.isa, decoders[which], chunk,
+              apart);
+        syn_decoder_free(d);
+      }
+      syn_run_free(r);
+      syn_model_free(m);
+    }
 }
 
 /* Bytes as planned, whatever `prefill` is; fewer tokens in a pass need fewer bytes. */
@@ -2031,6 +2083,7 @@ int main(void) {
   test_sampling_texts();
   test_prefix();
   test_prefill();
+  test_long();
   test_prefill_plan();
   test_excluded();
   test_sampled_list();

@@ -22,6 +22,9 @@ static const char *const attentions[] = {
     "FD+FR+V+R+D+Fix", "D, heads=4, tile=1", "Conv", "Conv, f=5, tile=4", "CRC", "CRC, f=1, f2=3",
     "CRC, f=3, f2=1, c=3", "BD", "BD, m=3, c=5", "BCRC, m=3", "BCRC, f=5, m=2, tile=3", "GLU",
     "GLU, tile=2, heads=1", "GLU+Conv, mix=sum", "D+BD+V, shared=1, m=5", "CRC+D, shared=1, f=11",
+    "V, bias=1", "V, heads=4, kv=2, bias=1, scale=0.4", "V, kv=1, window=3", "R+V, bias=1, window=2, scale=-1",
+    "D+V, shared=1, bias=1, scale=2, kv=1", "R, window=3, bias=1", "FR, softmax=0, window=2",
+    "GLU+V+Conv, heads=4, kv=1, window=4, tile=5", "FD+D, window=20, bias=1",
     "V+R+Fix+FR+D+FD+Conv+CRC+BD+BCRC+GLU, m=5",
     "GLU+BCRC+BD+CRC+Conv+FD+D+FR+Fix+R+V, tile=3, m=2, f2=5"};
 
@@ -31,6 +34,9 @@ static const net nets[] = {
     {"seq2seq", "learn_pos -> res_d(syn_att(R+V)) -> rms_norm",
      "learn_pos -> res_d(syn_att(D)) -> res(mh_dot_src_att(heads=1, scale=0.5) -> dropout)", "all"},
     {"seq2seq", "id", "mh_dot_src_att(c=3, scale=1)", "none"},
+    {"seq2seq", "pos -> res_nd(mh_dot_self_att(4, bias=1, kv=2, window=2))",
+     "res_nd(mh_dot_self_att(bias=1, kv=1, scale=1)) -> res_nd(mh_dot_att(4, kv=2, bias=1)) -> mh_dot_src_att(kv=1)",
+     NULL},
     {"seq2seq", "linear(6) -> ff(10, act=tanh)", "res(mh_dot_src_att(heads=4)) -> linear(5)", "none"},
     {"seq2seq", "pos -> repeat(2, res_nd(ffl)) -> norm",
      "pos -> repeat(2, res_nd(mh_dot_src_att(source=increasing)))", NULL},
@@ -113,6 +119,13 @@ static const net nets[] = {
     {"lm", NULL, "ngram(4, 50, 3) -> res_nd(syn_att(V)) -> ngram(3, 40)", NULL},
     {"seq2seq", "ngram(16, 30) -> linear(6)", "input_feed -> ngram -> linear -> res(mh_dot_att)", "none"},
     {"lm", NULL, "universal(3, rel_pos(4, 6) -> res(syn_att(V+R)))", NULL},
+    {"lm", NULL, "rope -> repeat(2, res(syn_att(V)) -> res_nd(syn_att(R+V, heads=4, kv=2, bias=1, window=4)))", NULL},
+    {"lm", NULL, "rope(100, pair, 2) -> res(syn_att(V, heads=1)) -> rope(1, half) -> rel_pos -> res(syn_att(D+V, c=6))"
+                 " -> res(syn_att(D))", "none"},
+    {"tag", "res(rope(layout=pair, base=30) -> syn_att(V+GLU, kv=1)) -> res(syn_att(V)) -> rope(7, part=4) ->"
+            " res_nd(mh_dot_self_att(c=5, scale=1))", NULL, NULL},
+    {"seq2seq", "rope -> res_nd(syn_att(V))", "rope(50) -> universal(2, res_nd(syn_att(V)) -> res_nd(mh_dot_att(kv=1)))",
+     NULL},
     {"tag", "rel_pos(4, 5) -> universal(2, res_nd(syn_att(FR)) -> rel_pos(6, 4) -> res(syn_att(V)))", NULL, NULL},
     {"classify", "learn_pos -> res_nd(syn_att(R)) -> highway(ffl(6)) -> linear(5)", NULL, NULL},
     {"tag", "pos -> repeat(2, res_nd(syn_att(FD)) -> res_nd(ffl(act=glu)))", NULL, NULL},

@@ -1045,6 +1045,11 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "syn_att(V+BD)", "mh_dot_att", "cannot have BD of layer encoder.0");
   no_lowering(c, "syn_att(D, shared=1)", "mh_dot_att", "cannot have D of layer encoder.0");
   no_lowering(c, "rel_pos -> syn_att(V)", "mh_dot_att", "layer encoder.0 (rel_pos)");
+  no_lowering(c, "syn_att(kv=1)", "mh_dot_att", "cannot have kv of layer encoder.0");
+  no_lowering(c, "syn_att(R, window=3)", "mh_dot_att", "cannot have window of layer encoder.0");
+  no_lowering(c, "rope -> syn_att", "mh_dot_att", "cannot have rope of layer encoder.1");
+  no_lowering(c, "ff(act=swiglu)", "mh_dot_att", "cannot have swiglu of layer encoder.0 (ff)");
+  no_lowering(c, "norm(bias=0)", "mh_dot_att", "cannot have bias=0 of layer encoder.0 (norm)");
   no_lowering(c, "id", "cnn(dilate=2) -> mh_dot_att", "cannot have dilation in a decoder of layer decoder.0");
   no_lowering(c, "dyn_conv", "mh_dot_att", "cannot have this kind of layer encoder.0 (dyn_conv)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
@@ -1127,6 +1132,8 @@ int main(void) {
   static const char *const pairs[][2] = {
       {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
        "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"},
+      {"pos -> res(rms_norm(eps=0.01) -> syn_att(R+V, bias=1, scale=0.7)) -> res_nd(ffl(32, bias=0)) -> norm(eps=0.001)",
+       "pos -> res_nd(syn_att(V, bias=1)) -> res_nd(mh_dot_att(bias=1)) -> norm"},
       {"pos -> res_nd(syn_att(V+FD)) -> res_nd(ffl(64, gelu)) -> norm",
        "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> "
        "rms_norm"},
