@@ -165,7 +165,7 @@
      input_feed                              the decoder's output of the token before beside x;
                                              first layer of a decoder
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
-     rope(base=10000, layout=half, part=c)   x; turns q and k of later syn_att; half, pair (section)
+     rope(base=10000, layout=half, part=c)   x; rotates q and k of later syn_att; half, pair
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
        mix=alpha, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0)  * self-attention
      mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
@@ -3912,9 +3912,9 @@ typedef struct syn__int8_kernels {
     (float *h, float *c, float *gates, const float *part, const float *past, size_t n)) \
   X(SYN__FOR(RNN), void, gru, \
     (float *h, float *m, float *gates, const float *part, const float *past, size_t n)) \
-  /* turns each pair of x [2 half] by an angle; turn: half cosines, half sines. pair: x_2j and \
-     x_{2j+1} are a pair; else x_j and x_{half+j}. back: by minus the angle */ \
-  X(SYN__FOR(ROPE), void, rope, (float *x, const float *turn, size_t half, int pair, int back)) \
+  /* rotates each pair of x [2 half] by an angle; angle: half cosines, half sines. pair: x_2j and \
+     x_{2j+1} are a pair; else x_j and x_{half+j}. back: by minus it */ \
+  X(SYN__FOR(ROPE), void, rope, (float *x, const float *angle, size_t half, int pair, int back)) \
   /* s_j = sum_i w_i tanh(a_i + b_ji), j < keys */ \
   X(SYN__FOR(ADDITIVE), void, additive, (float *s, const syn__additive *j)) \
   /* rows r0..r1: y = convolution of x; back: y, a gradient of the input, += that from x, the \
@@ -5940,18 +5940,18 @@ static void SYN__N(glu)(float *y, const syn__glu_row *j, size_t n) {
 
 /* (a, b) becomes (a cos - b sin, a sin + b cos), see >>kind rope. Each product is rounded, so both
    layouts have the same bits. */
-static void SYN__N(rope)(float *x, const float *turn, size_t half, int pair, int back) {
-  const float *sine = turn + half, sign = back ? -1.0f : 1.0f;
+static void SYN__N(rope)(float *x, const float *angle, size_t half, int pair, int back) {
+  const float *sine = angle + half, sign = back ? -1.0f : 1.0f;
   size_t j;
   for (j = 0; pair && j < half; j++) {
     float a = x[2 * j], b = x[2 * j + 1], s = sign * sine[j];
-    x[2 * j] = a * turn[j] - b * s;
-    x[2 * j + 1] = a * s + b * turn[j];
+    x[2 * j] = a * angle[j] - b * s;
+    x[2 * j + 1] = a * s + b * angle[j];
   }
   for (j = 0; !pair && j < half; j += 16) {
     size_t left = half - j;
     syn__v16 a = syn__vload_n(x + j, left), b = syn__vload_n(x + half + j, left);
-    syn__v16 c = syn__vload_n(turn + j, left);
+    syn__v16 c = syn__vload_n(angle + j, left);
     syn__v16 s = syn__vmul(syn__vset(sign), syn__vload_n(sine + j, left));
     syn__vstore_n(x + j, syn__vsub(syn__vmul(a, c), syn__vmul(b, s)), left);
     syn__vstore_n(x + half + j, syn__vadd(syn__vmul(a, s), syn__vmul(b, c)), left);
@@ -10104,7 +10104,6 @@ static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
 /* Floats of all tables at most. max_len and widths may come from a hostile file and must not make
    gigabytes of tables. */
 #define SYN__POS_TABLE (1 << 22)
-#define SYN__ROPE_TABLE SYN__POS_TABLE /* of >>kind rope */
 
 typedef struct syn__pos {
   float scale;   /* of x: sqrt(d) or 1 */
@@ -11037,9 +11036,9 @@ typedef struct syn__att {
   int b_v, b_o, b_q, b_k;        /* biases, -1: none */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
   const struct syn__rope *rope;       /* rotary positions of q and k; null: none */
-  int turned;                         /* columns of a head that it turns */
-  int places, turns_made;             /* rows of turns; 1: made for this node */
-  float *turns;                       /* [places,turned] */
+  int rotated;                        /* columns of a head that it rotates */
+  int places, angles_made;             /* rows of angles; 1: made for this node */
+  float *angles;                      /* [places,rotated] */
 } syn__att;
 
 static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *)n->own; }
@@ -11442,18 +11441,18 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
 #endif
 
 /* ==============================================================================================
-   >>kind rope   y = x; turns the queries and keys of later syn_att by their places
+   >>kind rope   y = x; rotates the queries and keys of later syn_att by their places
    ============================================================================================== */
 
 /*
    Rotary position embedding (Su et al. 2021, section 3.2.2, equations 14 and 15). In every later
    syn_att with a score V of the same chain, and of the chains inside it, each head of q and k of
-   the token at place t, from 0, is turned in pairs (a, b) of its first n = `part` columns, n = c
+   the token at place t, from 0, rotates in pairs (a, b) of its first n = `part` columns, n = c
    unless given, j = 0 .. n/2 - 1:
      (a, b) <- (a cos w - b sin w, a sin w + b cos w),   w = t base^(-2j/n)
    so that q_i . k_k depends on i - k. layout=pair: columns 2j and 2j + 1, as in the paper;
    layout=half: columns j and j + n/2. The last rope before a layer holds. q carries the scale; k
-   goes into the KV cache turned; `trace` shows both turned. Backward turns dq and dk by -w.
+   goes into the KV cache rotated; `trace` shows both so. Backward rotates dq and dk by -w.
    It is a layer, as rel_pos: one word in front of a stack serves all of its layers. It has no
    operation of its own in the graph. */
 
@@ -11477,50 +11476,49 @@ static int syn__rope_build(syn_build *b, const syn_layer *l, int x) {
 static const syn_kind syn__kind_rope =
     SYN__KIND_OF_CHAINS("rope", "f:base w:layout i:part", 0, syn__rope_build);
 
-/* Cosines, then sines, of one place: [turned]. In double, as the sinusoids of `pos`. */
-static void syn__rope_row(const syn__att *a, int place, float *row) {
-  int j, half = a->turned / 2;
+/* Cosines, then sines, of `count` places from `place` on: [count,rotated]. In double, as those of
+   `pos`. */
+static void syn__rope_angles(const syn__att *a, int place, int count, float *row) {
+  int i, j, half = a->rotated / 2;
   for (j = 0; j < half; j++) {
     double sine, cosine, wave = syn__pow(a->rope->base, (double)j / (double)half);
-    syn__sincos((double)place / wave, &sine, &cosine);
-    row[j] = (float)cosine;
-    row[half + j] = (float)sine;
+    for (i = 0; i < count; i++) {
+      syn__sincos((double)(place + i) / wave, &sine, &cosine);
+      row[(size_t)i * (size_t)a->rotated + (size_t)j] = (float)cosine;
+      row[(size_t)i * (size_t)a->rotated + (size_t)(half + j)] = (float)sine;
+    }
   }
 }
 /* The table of the places of max_len. Earlier layers share theirs with this one if it has their
    angles; all tables together are bounded as those of `pos`, beyond that rows are computed. */
 static syn_status syn__rope_table(syn_build *b, const syn_node *n, syn__att *a) {
-  size_t i, left = SYN__ROPE_TABLE, row = (size_t)a->turned;
-  int place;
+  size_t i, left = SYN__POS_TABLE, row = (size_t)a->rotated;
   for (i = 0; i < b->g->n_nodes; i++) {
     const syn__att *old = (const syn__att *)b->g->nodes[i]->own;
     if (b->g->nodes[i]->kind->forward != n->kind->forward || !old->rope) continue;
-    a->turns = old->turns;
+    a->angles = old->angles;
     a->places = old->places;
-    if (old->turned == a->turned && !(old->rope->base < a->rope->base) &&
-        !(old->rope->base > a->rope->base))
-      return SYN_OK;
-    if (old->turns_made) left -= (size_t)old->places * (size_t)old->turned;
+    if (old->rotated == a->rotated && old->rope->base == a->rope->base) return SYN_OK;
+    if (old->angles_made) left -= (size_t)old->places * (size_t)old->rotated;
   }
-  a->turns_made = 1;
+  a->angles_made = 1;
   a->places = syn__min(b->config->max_len, (int)(left / row));
-  a->turns = (float *)syn__arena_get(&b->g->arena, (size_t)a->places * row, sizeof(float));
-  if (!a->turns) return SYN_E_MEMORY;
-  for (place = 0; place < a->places; place++)
-    syn__rope_row(a, place, a->turns + (size_t)place * row);
+  a->angles = (float *)syn__arena_get(&b->g->arena, (size_t)a->places * row, sizeof(float));
+  if (!a->angles) return SYN_E_MEMORY;
+  syn__rope_angles(a, 0, a->places, a->angles);
   return SYN_OK;
 }
 /* For an attention layer whose scores are known. */
 static syn_status syn__rope_shape(syn_build *b, const syn_node *n, syn__att *a) {
   a->rope = a->keyed < 0 ? NULL : b->rope;
   if (!a->rope) return SYN_OK;
-  a->turned = a->rope->part ? a->rope->part : a->c;
-  if (a->turned > a->c || a->turned % 2)
-    return syn__fail_build(b, SYN_E_SHAPE, "the rope before it turns %d columns of a head, wanted"
-                           " an even number up to %d", a->turned, a->c);
+  a->rotated = a->rope->part ? a->rope->part : a->c;
+  if (a->rotated > a->c || a->rotated % 2)
+    return syn__fail_build(b, SYN_E_SHAPE, "the rope before it rotates %d columns of a head, wanted"
+                           " an even number up to %d", a->rotated, a->c);
   if (a->shared)
     return syn__fail_build(b, SYN_E_TEXT, "shared=1 reads the queries of V, which the rope before"
-                           " it turns");
+                           " it rotates");
   return syn__rope_table(b, n, a);
 }
 
@@ -11536,13 +11534,14 @@ static void syn__task_rope(syn_tape *t, const void *job, int thread, size_t begi
   float *x = j->x + begin * (size_t)(j->heads * a->c), *row = syn_scratch(t, thread);
   int h;
   for (; begin < end; begin++) {
-    const float *turn = a->turns + (size_t)at[begin] * (size_t)a->turned;
-    if (at[begin] >= a->places) syn__rope_row(a, at[begin], row), turn = row;
+    const float *angle = row;
+    if (at[begin] < a->places) angle = a->angles + (size_t)at[begin] * (size_t)a->rotated;
+    else syn__rope_angles(a, at[begin], 1, row);
     for (h = 0; h < j->heads; h++, x += a->c)
-      t->k->rope(x, turn, (size_t)(a->turned / 2), a->rope->pair, j->back);
+      t->k->rope(x, angle, (size_t)(a->rotated / 2), a->rope->pair, j->back);
   }
 }
-/* Turns q and k of all rows, or of the new tokens of a step; back: their gradients, back. */
+/* Rotates q and k of all rows, or of the new tokens of a step; back: dq and dk, by -w. */
 static void syn__rope_rows(syn_tape *t, const syn_node *n, float *q, float *k, int back) {
   const syn__att *a = syn__att_of(n);
   syn__rope_job j = {n, q, a->qk / a->c, back};
@@ -13180,8 +13179,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e = {0, 0, (size_t)a->heads, 0, 0}; /* per pair */
   const size_t c = SYN__KEYS > 1 ? (size_t)a->c : 0, heads = (size_t)a->heads;
   /* of forward: pack, z; of a step: three rows, then rows of scores, rounded up to 16 */
-  const size_t turned = (size_t)a->turned; /* 0 without rope, which needs a row */
-  syn_extent infer[2] = {{16 * c + turned, 0, 0, c, 1}, {16 * heads + turned, 0, 0, 3 + heads, 0}};
+  const size_t r = (size_t)a->rotated; /* a row of rope */
+  syn_extent infer[2] = {{16 * c + r, 0, 0, c, 1}, {16 * heads + r, 0, 0, 3 + heads, 0}};
   int s, row = a->row_floats, life = a->n_kept ? SYN_BOTH : SYN_TRAINING; /* GLU reads it */
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
