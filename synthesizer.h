@@ -11441,7 +11441,7 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
 #endif
 
 /* ==============================================================================================
-   >>kind rope   y = x; rotates the queries and keys of later syn_att by their places
+   >>kind rope   y = x; rotates q, k of later syn_att by the place of their token
    ============================================================================================== */
 
 /*
