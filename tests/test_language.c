@@ -293,7 +293,7 @@ static const char *line_of(const char *list, const char *name) {
 static const char *value_of(const char *name, const char *value) {
   static const char *const values[][2] = {
       {"d_model", "8"}, {"d", "8"}, {"d/heads", "4"}, {"3d", "24"}, {"4d", "32"}, {"c", "4"},
-      {"1/sqrt(s)", NULL}, {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
+      {"1/sqrt(s)", NULL}, {"1/sqrt(c)", "0.5"}, {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
       {"rate", "0.25"}, {"n", "2"}, {"X", "ff"}, {"X | Y", "ff | linear"}};
   size_t i;
   for (i = 0; i < sizeof values / sizeof values[0]; i++)

@@ -108,7 +108,8 @@ static void decode(void) {
     memset(&k, 0, sizeof k);
     k.type = ways[i].type, k.beam = ways[i].beam, k.temperature = ways[i].temperature;
     d = syn_decoder_new(&w.c, w.m, &k);
-    syn_decoder_run_text(d, syn_text_of(w.encoder ? lines[0] : ""), syn_text_of("a"), show, NULL);
+    syn_decoder_run_text(d, syn_text_of(w.encoder ? lines[0] : ""), syn_text_of("a"),
+                         k.beam > 1 ? NULL : show, NULL);
     syn_decoder_free(d);
   }
 }

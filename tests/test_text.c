@@ -32,12 +32,13 @@ static void test_release(void *user, void *block, size_t bytes) {
 }
 
 static void test_begin(syn_context *c, test_memory *m) {
-  memset(c, 0, sizeof *c);
+  syn_options options;
+  memset(&options, 0, sizeof options);
   memset(m, 0, sizeof *m);
-  c->options.alloc = test_alloc;
-  c->options.release = test_release;
-  c->options.alloc_user = m;
-  syn__context_place(c);
+  options.alloc = test_alloc;
+  options.release = test_release;
+  options.alloc_user = m;
+  syn_context_init(c, &options);
 }
 
 static syn_text text_of(const char *s) {
