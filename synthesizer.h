@@ -52,10 +52,10 @@
      syn_model *m = syn_learn(&c, &how, texts, labels, count); // syn_text texts[], labels[]
      syn_model_save(&c, m, "topics.safetensors");
 
-     float p[20]; // of each class
+     float p[20]; // [syn_model_config(m)->classes]: syn_model_class_name tells which
      syn_text topic = syn_classify(syn_run_new(&c, m, NULL), syn_text_of("Two goals"), p);
 
-   CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api in three sections (run,
+   CONTENTS    grep -n '^   >>' synthesizer.h is the map: config, types, api in three sections (run,
    train, inspect), then the implementation.
    A section calls only sections above it (below it only public functions):
 
@@ -529,7 +529,9 @@ typedef struct syn_options {
   void (*release)(void *user, void *block, size_t bytes); /* bytes: as in alloc. 0: free */
   void *alloc_user;                             /* handed to both: they are one allocator */
   const char *isa; /* 0: the best one this machine has; or a name, for example "scalar" */
-  int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
+  /* 0: 1; below 0: an error. More need OpenMP or a `parallel`, and are SYN_MAX_THREADS at most.
+     OpenMP: fewer run while cores are busy */
+  int threads;
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. It decides alone how to
      wait for its threads, and calls nothing else of the library. 0: OpenMP, if built in */
@@ -918,8 +920,9 @@ typedef struct syn_corruption {
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* What syn_learn chooses: fields that are 0 or "" before. With `steps` nothing is chosen or
-   measured; then they mean what they mean in syn_config and syn_train_config. So a choice that was
-   filled gives the same model again. */
+   measured; then they mean what they mean in syn_config and syn_train_config, and tokenizers and
+   networks must be given, too. So a choice that was filled gives the same model again. max_len is
+   chosen as twice the longest text, within limits that depend on the task. */
 typedef struct syn_choice {
   char src_tokenizer[24], tgt_tokenizer[24]; /* as syn_tokenizer_learn reads them */
   char encoder[400], decoder[400], tie[8];   /* tie "all": one tokenizer learns from both sides */
@@ -1311,7 +1314,7 @@ SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, flo
 /* The same as the name of the class; of size 0: no such, or the model has no names. */
 SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
 /* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
-   are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
+   are those of sentence 0. source: empty for lm; target: what the decoder reads after its begin
    token, not read for classify and tag. SYN_E_SHAPE: a text is too long, and limits.cut leaves it
    whole. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
@@ -1385,7 +1388,8 @@ SYN_API syn_status syn_decoder_run_texts(syn_decoder *d, const syn_text *sources
                                          const syn_text *prompts, size_t count,
                                          syn_done_callback call, void *user);
 /* Outputs of later runs have at most so many tokens behind the prompt, the end included; 0: as many
-   as max_len leaves. A prompt that may be cut leaves room for them, or for half of max_len. */
+   as max_len leaves; below 0 is an error, and the old number stays. A prompt that may be cut leaves
+   room for them, or for half of max_len. */
 SYN_API void syn_decoder_set_limit(syn_decoder *d, int tokens);
 /* The next three keep the pointer, which every later run reads; null: none. A run refuses one to
    outputs of the same decoder, which it overwrites. seeds [sentences]: sampling for sentence i
@@ -1743,10 +1747,11 @@ SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capa
 
 /* Learns a model from `count` rows of texts, as syn_data_add_text reads them. Texts, minutes and
    the speed of the machine decide what config->choice leaves open; up to 3 % of the time goes into
-   updates that measure it. lm: src is not read; one text becomes windows, of several each has an
-   end. The weights are the best of all validations; the model owns its tokenizers. Also where
-   `report` or the clock ends the training there is a model. Null: an error, with the number of a
-   row that is wrong, 0 being the first. */
+   updates that measure it, but at least two updates. lm: src is not read; one text becomes windows;
+   of several each has an end, and those longer than max_len become windows, too. The weights are
+   the best of all validations; the model owns its tokenizers. Also where `report` or the clock ends
+   the training there is a model. Null: an error, with the number of a row that is wrong, 0 being
+   the first. */
 SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                              const syn_text *tgt, size_t count);
 
@@ -6941,6 +6946,8 @@ syn_status syn_context_init_abi(syn_context *c, const syn_options *options, uint
   syn__context_place(c);
   o = &c->options;
   *o = given;
+  if (o->threads < 0)
+    syn__fail(c, SYN_E_VALUE, "syn_context_init: threads %d, wanted 0 or more", o->threads);
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
 #ifndef _OPENMP
   if (!o->parallel) o->threads = 1;
@@ -16349,6 +16356,13 @@ typedef struct syn__sentence {
   size_t number;       /* of several texts: 1 + its number, which errors name; 0: the only one */
 } syn__sentence;
 
+/* SYN_E_VALUE: a source for lm, whose text is the target. */
+static syn_status syn__no_source(syn_context *c, const syn_model *m, syn_text source) {
+  if (m->task->encoder || !source.size) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "the task %s has no source, %lu bytes given; its text is the "
+                   "target", m->task->name, (unsigned long)source.size);
+}
+
 static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
                                    syn__sentence *s) {
   const syn_tokenizer *t = m->tokenizer[side];
@@ -16361,8 +16375,9 @@ static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side,
   if (!t)
     return syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
   if (n > most && (s->cut == SYN_CUT_NONE || s->keep < own))
-    return syn__fail(c, SYN_E_SHAPE, "the %s text%s has %d tokens, planned were %d; `cut` shortens "
-                     "it", syn__stream_names[side], number, n, most);
+    return syn__fail(c, SYN_E_SHAPE, "the %s text%s has %d tokens, planned were %d (by max_len or "
+                     "a smaller limit); cut = SYN_CUT_TAIL shortens it", syn__stream_names[side],
+                     number, n, most);
   if (n > most) {
     most = s->keep - own;
     if (s->keep < s->room)
@@ -16407,6 +16422,7 @@ static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, in
   b.tgt = r->text + r->cap.longest;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
   r->removed = 0;
+  if (syn__no_source(r->tape.c, r->m, source)) return SYN_E_VALUE;
   if ((r->m->task->encoder && syn__run_side(r, SYN_SRC, source, &b.src_width)) ||
       (r->m->task->decoder && syn__run_side(r, SYN_TGT, target, &b.tgt_width)))
     return r->tape.c->status;
@@ -17896,9 +17912,7 @@ static syn_status syn__decode_side(syn_decoder *d, int i, int side, syn_text tex
 static syn_status syn__decode_text(syn_decoder *d, int i, syn_text source, syn_text prompt,
                                    int length[2]) {
   d->removed[i] = length[SYN_SRC] = 0;
-  if (!d->m->task->encoder && source.size)
-    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
-                     d->m->task->name, (unsigned long)source.size);
+  if (syn__no_source(d->c, d->m, source)) return SYN_E_VALUE;
   if (d->m->task->encoder && syn__decode_side(d, i, SYN_SRC, source, &length[SYN_SRC]))
     return d->c->status;
   return syn__decode_side(d, i, SYN_TGT, prompt, &length[SYN_TGT]);
@@ -23829,8 +23843,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
     for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
       k->heads--;
   /* Later texts may be longer: twice the longest. The tables of R that classify and tag have grow
-     with its square; the other networks have none. */
-  if (!k->max_len && l->task == SYN__TASK_LM) k->max_len = 128;
+     with its square. One text for lm becomes windows of 128; of several none should be cut. */
+  if (l->task == SYN__TASK_LM) length = l->count > 1 ? syn__max(length, 64) : 64;
   if (!k->max_len)
     k->max_len = syn__min(2 * length, bag ? 2048 : syn__tasks[l->task].classes ? 256 : 512);
   if (!k->batch_tokens)
@@ -24350,7 +24364,9 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   syn_text parts[SYN_HELD_PARTS];
   memset(&l, 0, sizeof l);
   if (!c || !syn__given(c, config, "configuration") || c->status) return NULL;
-  if (syn__learn_open(&l, c, config, src, tgt, count) || (!l.given && syn__choose(&l))) return NULL;
+  if (!count) syn__fail(c, SYN_E_VALUE, "learning: 0 rows, wanted 1 or more");
+  if (!count || syn__learn_open(&l, c, config, src, tgt, count) || (!l.given && syn__choose(&l)))
+    return NULL;
   syn__learn_hold_back(&l, parts);
   if (syn__learn_make(&l) == SYN_OK &&
       (l.given || !syn_choose_steps(c, &l.config, l.m, &l.train, l.data, l.valid)))

@@ -512,7 +512,7 @@ static void test_tokens(void) {
     m = syn_model_new(&c, &k);
     syn_model_set_tokenizers(m, t, t);
     r = syn_run_new(&c, m, NULL);
-    CHECK(!syn_run_text(r, line, line), "%s", c.message);
+    CHECK(!syn_run_text(r, syn_text_of(""), line), "%s", c.message);
     json = document(&c, m, r, NULL);
     CHECK(json_count(json_get(json_get(json, "tokens"), "target")) ==
               (size_t)syn_tokenizer_encode(t, line, NULL, 0) + 1, "%s: tokens", specs[i]);

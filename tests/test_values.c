@@ -793,6 +793,8 @@ static void answers_score(const char *task) {
   syn_run *r;
   const float *z;
   float log_p[9];
+  const int lm = !strcmp(task, "lm");
+  const syn_text source = lm ? nothing_of() : text_of("good");
   int ids[8], n, rows, i, k, room, v;
   syn_context_init(&c, NULL);
   m = text_model(&c, task, "char", "char");
@@ -800,10 +802,10 @@ static void answers_score(const char *task) {
   r = syn_run_new(&c, m, NULL);
   n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of("bad day"), ids, 8);
   ids[n] = SYN_END;
-  CHECK(n == 7 && syn_score(r, text_of("good"), text_of("bad day"), NULL, 9) == 8, "%s", c.message);
+  CHECK(n == 7 && syn_score(r, source, text_of("bad day"), NULL, 9) == 8, "%s", c.message);
   for (room = 0; room < 10; room++) {
     for (i = 0; i < 9; i++) log_p[i] = 7.0f;
-    CHECK(syn_score(r, text_of("good"), text_of("bad day"), log_p, room) == 8, "%s", c.message);
+    CHECK(syn_score(r, source, text_of("bad day"), log_p, room) == 8, "%s", c.message);
     z = syn_run_logits(r, 0, &rows);
     for (i = 0; i < 9; i++) {
       double sum = 0.0;
@@ -812,8 +814,10 @@ static void answers_score(const char *task) {
             "%s: room %d, token %d: %g", task, room, i, (double)log_p[i]);
     }
   }
-  CHECK(syn_score(r, text_of("good"), nothing_of(), log_p, 1) == 1 && log_p[0] < 0.0f, "no token but the end");
+  CHECK(syn_score(r, source, nothing_of(), log_p, 1) == 1 && log_p[0] < 0.0f, "no token but the end");
   REFUSED(&c, syn_score(r, nothing_of(), text_of("a long text"), log_p, 1) == -1, "11 tokens");
+  if (lm) REFUSED(&c, syn_score(r, text_of("bad"), nothing_of(), log_p, 1) == -1, "lm has no source, 3 bytes given");
+  if (lm) REFUSED(&c, syn_run_text(r, text_of("bad"), nothing_of()) == SYN_E_VALUE, "lm has no source");
   REFUSED(&c, !syn_classify(r, text_of("day"), NULL).size, "wanted classify");
   syn_run_free(r);
   syn_model_free(m);
