@@ -12,12 +12,14 @@
 #include "../../synthesizer.h"
 #include <signal.h>
 #include <stdio.h>
-enum { ROWS = 48, CLASSES = 3 };
+enum { ROWS = 48, CLASSES = 3, ASKED = 3 };
 static const char *const start[] = {"please", "could you", "I would like to", "now"};
 static const char *const orders[CLASSES][5] = { /* a class, what to do, with what */
     {"light", "switch on", "dim", "the desk light", "the lamp"},
     {"music", "play", "hear", "some jazz", "a slow song"},
     {"alarm", "set an alarm", "wake me", "at noon", "at six"}};
+static const char *const asked[ASKED] = {
+    "could you dim the desk light", "I would like to hear some jazz", "please wake me at noon"};
 static volatile sig_atomic_t stopped;
 static void on_interrupt(int number) { stopped = number; }
 static int progress(void *user, const syn_trainer *t, float loss, int validated) {
@@ -41,10 +43,8 @@ int main(void) {
   syn_learn_config how = {.task = "classify", .minutes = 0.05, .report = progress};
   syn_model *m = syn_learn(&c, &how, texts, labels, ROWS);
   syn_run *run = syn_run_new(&c, m, NULL);
-  for (int i = 0; i < CLASSES; i++) {
-    const char *const asked[] = {"could you dim the desk light", "I would like to hear some jazz",
-                                 "please wake me at noon"};
-    float p[CLASSES];
+  for (int i = 0; i < ASKED; i++) {
+    float p[CLASSES]; /* as many as syn_model_config(m)->classes: the labels that differ */
     syn_text label = syn_classify(run, syn_text_of(asked[i]), p);
     if (label.size == 0) break; /* an error */
     printf("%s: %.*s\n", asked[i], (int)label.size, label.at);

@@ -1,7 +1,7 @@
 /* 02   Completion in an editor: a language model of characters goes on from the cursor
 
-   Idea: the prompt is all the text before the cursor. It is longer than max_len, so its head is cut
-   and the newest characters stay. Each seed gives a suggestion, which the callback ends with a line.
+   Idea: the prompt is all the text before the cursor. It is longer than max_len, so its head is
+   cut and the newest characters stay. Each seed gives a suggestion, which ends at a line end.
 
    Compile, run:  cc -O2 -c library.c && cc 02_complete.c library.o -lm && ./a.out
    Prints:
@@ -11,14 +11,14 @@
 #include "../../synthesizer.h"
 #include <stdio.h>
 #include <string.h>
-enum { LINES = 600, LONGEST = 60 };
+enum { LINES = 600, LONGEST = 60, SUGGESTED = 45 }; /* bytes of a line; characters */
 static const char *const form[] = {"for (int %s = 0; %s < n; %s++) sum += %s;\n",
                                    "if (%s == NULL) return NULL;\n", "while (%s > 0) %s--;\n",
                                    "int %s = 0;\n", "return %s;\n"};
 static const char *const name[] = {"i", "k", "size", "count", "node"};
 static const char typed[] = "for (int ";
 typedef struct line {
-  char text[80];
+  char text[4 * SUGGESTED + 1]; /* a character has at most 4 bytes */
   size_t size;
 } line;
 static int collect(void *user, syn_text piece) { /* here one character at a time */
@@ -29,7 +29,7 @@ static int collect(void *user, syn_text piece) { /* here one character at a time
   return 0;
 }
 int main(void) {
-  static char text[LINES * LONGEST];
+  static char text[LINES * LONGEST + sizeof typed];
   syn_random random = {.state = 1};
   size_t size = 0;
   for (int i = 0; i < LINES; i++) {
@@ -42,15 +42,15 @@ int main(void) {
                   .decoder = "pos -> repeat(2, res_nd(cnn(k=6)) -> res_nd(syn_att(V))) -> norm",
                   .batch_tokens = 1000, .lr = 0.005f, .steps = 300};
   syn_learn_config how = {.task = "lm", .choice = &k};
-  const syn_text all = {text, size};
-  syn_model *m = syn_learn(&c, &how, NULL, &all, 1);
+  syn_model *m = syn_learn(&c, &how, NULL, &(syn_text){text, size}, 1);
   syn_decoder *d = syn_decoder_new(&c, m, &(syn_decode_config){.temperature = 0.6f, .top_k = 5});
-  syn_decoder_set_limit(d, 45); /* characters of a suggestion */
+  uint64_t seed;
+  syn_decoder_set_seeds(d, &seed); /* keeps the pointer: every run reads the seed of then */
+  syn_decoder_set_limit(d, SUGGESTED);
   strcpy(text + size, typed);
-  for (uint64_t seed = 2; seed < 5 && c.status == SYN_OK; seed++) {
+  for (seed = 2; seed < 5; seed++) {
     line end = {{0}, 0};
-    syn_decoder_set_seeds(d, &seed);
-    syn_decoder_run_text(d, syn_text_of(""), syn_text_of(text), collect, &end);
+    if (syn_decoder_run_text(d, syn_text_of(""), syn_text_of(text), collect, &end)) break;
     printf("%s|%s\n", typed, end.text);
   }
   if (c.status != SYN_OK) fprintf(stderr, "complete: %s\n", c.message);

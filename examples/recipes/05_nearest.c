@@ -11,7 +11,7 @@
      get me up late: wake me at six, 0.94 */
 #include "../../synthesizer.h"
 #include <stdio.h>
-enum { ROWS = 48, STORED = 4, WIDTH = 32 };
+enum { ROWS = 48, STORED = 4, ASKED = 3, WIDTH = 32 };
 static const char *const orders[][9] = { /* a class, what to do, with what */
     {"light", "switch on", "dim", "turn off", "light up", "the lamp", "our kitchen", "bulbs",
      "here"},
@@ -19,7 +19,7 @@ static const char *const orders[][9] = { /* a class, what to do, with what */
     {"alarm", "set an alarm", "wake me", "ring", "get me up", "at noon", "at six", "now", "late"}};
 static const char *const stored[STORED] = {"switch on the lamp", "play some jazz", "wake me at six",
                                            "dim our kitchen"};
-static const char *const asked[] = {"turn off bulbs", "put on this album", "get me up late"};
+static const char *const asked[ASKED] = {"turn off bulbs", "put on this album", "get me up late"};
 
 int main(void) {
   static char rows[ROWS][80];
@@ -41,10 +41,10 @@ int main(void) {
   const int what = SYN_VECTOR_MEAN + SYN_VECTOR_UNIT;
   float vector[STORED][WIDTH] = {{0}}, v[WIDTH] = {0};
   for (int i = 0; i < STORED; i++) syn_embed(run, syn_text_of(stored[i]), what, vector[i], WIDTH);
-  for (int q = 0; q < 3 && c.status == SYN_OK; q++) {
+  for (int q = 0; q < ASKED && c.status == SYN_OK; q++) {
     float best = -2.0f;
     int nearest = 0;
-    syn_embed(run, syn_text_of(asked[q]), what, v, WIDTH);
+    if (syn_embed(run, syn_text_of(asked[q]), what, v, WIDTH) < 0) break;
     for (int i = 0; i < STORED; i++) {
       float cosine = 0.0f;
       for (int j = 0; j < WIDTH; j++) cosine += v[j] * vector[i][j];

@@ -1,32 +1,31 @@
 /* 06   Named entities: a tag for each word of a text whose tokens are characters
 
    Idea: a person or a place that was never seen is recognized by its letters and by the words
-   around it. Tags are given word by word, "B-PER I-PER O": B begins a name, I goes on with it, O
-   is none. syn_tag gives them back word by word; from B on, words and their I become a span.
-
+   around it. Tags are given word by word, "B-PER I O": B begins a name, I goes on with it, O is
+   none. syn_tag gives them back word by word; from B on, words and their I become a span.
    Compile, run:  cc -O2 -c library.c && cc 06_entities.c library.o -lm && ./a.out
    Prints:
      PER: Berta Sorel
      LOC: Tarona */
 #include "../../synthesizer.h"
 #include <stdio.h>
-#include <string.h>
-enum { ROWS = 600, WORDS = 20 };
-static const char *const form[][2] = {
-    {"yesterday %s %s flew to %s", "O B-PER I-PER O O B-LOC"},
-    {"%s %s lives in %s now", "B-PER I-PER O O B-LOC O"},
-    {"we met %s %s near %s", "O O B-PER I-PER O B-LOC"},
-    {"the mayor %s %s came from %s", "O O B-PER I-PER O O B-LOC"}};
-
-/* A capital letter, then a few syllables: nobody has this name. */
-static void make_name(syn_random *r, char name[16]) {
-  int n = sprintf(name, "%c", 'A' + syn_random_below(r, 26));
-  for (int i = 2 + syn_random_below(r, 2); i > 0; i--)
-    n += sprintf(name + n, "%c%c", "aeiou"[syn_random_below(r, 5)],
-                 "lmnrst"[syn_random_below(r, 6)]);
+enum { ROWS = 600, LONGEST = 100, WORDS = LONGEST / 2 }; /* characters, words of a text */
+static const char *const form[][2] = {{"yesterday %s %s flew to %s", "O B-PER I O O B-LOC"},
+    {"%s %s lives in %s now", "B-PER I O O B-LOC O"}, {"we met %s %s in %s", "O O B-PER I O B-LOC"},
+    {"the mayor %s %s came from %s", "O O B-PER I O O B-LOC"}};
+static void make_name(syn_random *r, char *name) { /* a capital letter, then a few syllables */
+  *name++ = (char)('A' + syn_random_below(r, 26));
+  for (int i = 4 + 2 * syn_random_below(r, 2); i > 0; i--)
+    *name++ = i % 2 ? "lmnrst"[syn_random_below(r, 6)] : "aeiou"[syn_random_below(r, 5)];
+  *name = 0;
+}
+/* Behind the white space (space 1) or the word (0) at `at`: these are the words of syn_tag. */
+static size_t skip(syn_text t, size_t at, int space) {
+  for (size_t next = at; at < t.size && syn_is_space(syn_text_next(t, &next)) == space;) at = next;
+  return at;
 }
 int main(void) {
-  static char text[ROWS][100], name[3][16];
+  static char text[ROWS][LONGEST], name[3][16];
   syn_text texts[ROWS], tags[ROWS];
   syn_random random = {.state = 1};
   for (int i = 0; i < ROWS; i++) {
@@ -39,19 +38,20 @@ int main(void) {
   syn_context_init(&c, NULL);
   syn_choice k = {.src_tokenizer = "char", .tgt_tokenizer = "space", .d_model = 32, .heads = 4,
                   .encoder = "cnn(k=5) -> birnn(32, gru) -> birnn(32, gru) -> norm",
-                  .max_len = 100, .batch_tokens = 2000, .lr = 0.01f, .steps = 60};
-  syn_learn_config how = {.task = "tag", .choice = &k};
-  syn_model *m = syn_learn(&c, &how, texts, tags, ROWS);
+                  .max_len = LONGEST, .batch_tokens = 2000, .lr = 0.01f, .steps = 60};
+  syn_model *m = syn_learn(&c, &(syn_learn_config){.task = "tag", .choice = &k}, texts, tags, ROWS);
   syn_run *run = syn_run_new(&c, m, NULL);
-  const char *line = "the mayor Berta Sorel flew to Tarona yesterday", *at = line;
-  int tag[WORDS], words = syn_tag(run, syn_text_of(line), tag, WORDS); /* -1: an error */
-  for (int i = 0; i < words && i < WORDS; i++, at += strcspn(at, " ") + 1) {
-    syn_text name = syn_model_class_name(m, tag[i]);
-    size_t size = strcspn(at, " ");
-    if (*name.at != 'B') continue;
-    for (int k = i + 1; k < words && *syn_model_class_name(m, tag[k]).at == 'I'; k++)
-      size += 1 + strcspn(at + size + 1, " ");
-    printf("%.*s: %.*s\n", (int)name.size - 2, name.at + 2, (int)size, at);
+  const syn_text line = syn_text_of("the mayor Berta Sorel flew to Tarona yesterday");
+  size_t end = 0;
+  int tag[WORDS], words = syn_tag(run, line, tag, WORDS); /* -1: an error */
+  for (int i = 0; i < words && i < WORDS; i++) {
+    size_t begin = skip(line, end, 1);
+    syn_text type = syn_model_class_name(m, tag[i]);
+    end = skip(line, begin, 0);
+    if (*type.at != 'B') continue;
+    for (; i + 1 < words && i + 1 < WORDS && *syn_model_class_name(m, tag[i + 1]).at == 'I'; i++)
+      end = skip(line, skip(line, end, 1), 0);
+    printf("%.*s: %.*s\n", (int)type.size - 2, type.at + 2, (int)(end - begin), line.at + begin);
   }
   if (c.status != SYN_OK) fprintf(stderr, "entities: %s\n", c.message);
   syn_run_free(run);

@@ -4,7 +4,8 @@
    and calls back once for each text, in the order in which they are done; the number of calls is
    the progress. The library's loops use the threads of the context (-fopenmp; else one).
 
-   Compile, run:  cc -O2 -fopenmp -c library.c && cc -fopenmp 08_many_lines.c library.o -lm && ./a.out
+   Compile, run:  cc -O2 -fopenmp -c library.c && cc -fopenmp 08_many_lines.c library.o -lm &&
+                  ./a.out
    Prints:
      10000 lines, 9982 right */
 #include "../../synthesizer.h"
@@ -13,10 +14,9 @@
 enum { LINES = 10000, ROWS = 1000, DIGITS = 5 };
 static const char *const words[] = {"zero", "one", "two", "three", "four",
                                     "five", "six", "seven", "eight", "nine"};
-static char text[LINES][DIGITS * 6], want[LINES][DIGITS + 1];
-
+static char text[LINES][DIGITS * 6 + 1], want[LINES][DIGITS + 1]; /* "seven " is 6 bytes */
 typedef struct results {
-  char out[LINES][DIGITS + 2];
+  char out[LINES][DIGITS + 2]; /* one more than wanted shows that an output is too long */
   int done;
 } results;
 static int on_done(void *user, const syn_decoder *d, size_t index, int sentence) {
@@ -52,8 +52,8 @@ int main(void) {
   syn_decoder *d = syn_decoder_new(&c, m, &(syn_decode_config){.sentences = 64});
   syn_decoder_run_texts(d, texts, NULL, LINES, on_done, &r);
   for (int i = 0; i < LINES; i++) right += !strcmp(r.out[i], want[i]);
-  printf("%d lines, %d right\n", r.done, right);
-  if (c.status != SYN_OK) fprintf(stderr, "many lines: %s\n", c.message);
+  if (c.status == SYN_OK) printf("%d lines, %d right\n", r.done, right);
+  else fprintf(stderr, "many lines: %s\n", c.message);
   syn_decoder_free(d);
   syn_model_free(m);
   return c.status != SYN_OK;

@@ -18,25 +18,21 @@ static const char *const rows[ROWS][3] = { /* a text, its language, whether some
     {"das war sehr gut", "german", "yes"},    {"das Lied mag ich", "german", "yes"},
     {"der Tag war schlimm", "german", "no"},  {"es ist zu langsam", "german", "no"}};
 static const char *const asked[ASKED] = {"this day was good", "das ist zu schlimm", "ich mag das"};
-static char answer[ASKED][80];     /* each element is written by one thread */
+static syn_text answer[ASKED][2];  /* each element is written by one thread */
 static const syn_model *models[2]; /* set before the threads begin */
-static void *work(void *first) {
+static void *work(void *first) {   /* returns null, or not null after an error */
   syn_run *run[2];
   syn_context c; /* of this thread */
   syn_context_init(&c, NULL);
   for (int k = 0; k < 2; k++) run[k] = syn_run_new(&c, models[k], NULL);
-  for (int i = *(const int *)first; i < ASKED; i += THREADS) {
-    syn_text language = syn_classify(run[0], syn_text_of(asked[i]), NULL);
-    syn_text content = syn_classify(run[1], syn_text_of(asked[i]), NULL);
-    snprintf(answer[i], sizeof *answer, "%s: %.*s, content %.*s", asked[i], (int)language.size,
-             language.at, (int)content.size, content.at);
-  }
+  for (int i = *(const int *)first; i < ASKED; i += THREADS)
+    for (int k = 0; k < 2; k++) answer[i][k] = syn_classify(run[k], syn_text_of(asked[i]), NULL);
   if (c.status != SYN_OK) fprintf(stderr, "a thread: %s\n", c.message);
   for (int k = 0; k < 2; k++) syn_run_free(run[k]);
-  return NULL;
+  return c.status == SYN_OK ? NULL : first;
 }
 int main(void) {
-  int first[THREADS] = {0, 1}, failed;
+  int first[THREADS] = {0, 1}, failed = 1;
   syn_text column[3][ROWS];
   for (int i = 0; i < 3 * ROWS; i++) column[i % 3][i / 3] = syn_text_of(rows[i / 3][i % 3]);
   syn_context c; /* of the models, and of the thread that makes them */
@@ -48,13 +44,16 @@ int main(void) {
                      syn_learn(&c, &how, column[0], column[2], ROWS)};
   for (int i = 0; i < 2; i++) models[i] = m[i];
   pthread_t other;
-  failed = c.status != SYN_OK || pthread_create(&other, NULL, work, &first[1]);
-  if (!failed) {
-    work(&first[0]); /* this thread works, too */
-    pthread_join(other, NULL);
-    for (int i = 0; i < ASKED; i++) puts(answer[i]);
-  }
   if (c.status != SYN_OK) fprintf(stderr, "threads: %s\n", c.message);
+  else if (pthread_create(&other, NULL, work, &first[1])) fprintf(stderr, "no other thread\n");
+  else {
+    void *mine = work(&first[0]), *others; /* this thread works, too */
+    failed = pthread_join(other, &others) || mine || others;
+  }
+  for (int i = 0; i < ASKED && !failed; i++) {
+    const syn_text *a = answer[i]; /* names of classes, which live as long as the models */
+    printf("%s: %.*s, content %.*s\n", asked[i], (int)a[0].size, a[0].at, (int)a[1].size, a[1].at);
+  }
   for (int i = 0; i < 2; i++) syn_model_free(m[i]);
   return failed;
 }
