@@ -18900,13 +18900,13 @@ int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int ca
 
 /* The next of the texts in *rest, which moves behind it; *more: how many follow, 0 or not. */
 static syn_text syn__next_text(syn_text *rest, int several, int *more) {
-  const char *tab = NULL;
+  const char *end = NULL;
   syn_text text = *rest;
-  if (several && text.at && text.size) tab = (const char *)memchr(text.at, '\t', text.size);
-  *more = tab != NULL;
-  if (!tab) return text;
-  text.size = (size_t)(tab - text.at);
-  *rest = syn__text_of(tab + 1, rest->size - text.size - 1);
+  if (several && text.at && text.size) end = (const char *)memchr(text.at, '\t', text.size);
+  *more = end != NULL;
+  if (!end) return text;
+  text.size = (size_t)(end - text.at);
+  *rest = syn__text_of(end + 1, rest->size - text.size - 1);
   return text;
 }
 

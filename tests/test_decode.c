@@ -937,7 +937,7 @@ static void test_prefill(void) {
    are those of a full pass. */
 static void test_long(void) {
   enum { LENGTH = 45 };
-  static const char *const decoders[] = {
+  static const char *const texts[] = {
       "rope -> res(syn_att(V, heads=2, kv=1)) -> rope(50, pair, 4) -> res(syn_att(R+V, window=22)) -> res(mh_dot_att)",
       "res(syn_att(V, heads=4, kv=2, bias=1)) -> res_nd(syn_att(V, kv=1, window=20, scale=0.5))"
       " -> res(mh_dot_att(4, kv=2, bias=1))",
@@ -950,7 +950,7 @@ static void test_long(void) {
   for (i = 0; i < LENGTH; i++) tgt[i] = i ? 4 + (i * 7 + i / 5) % (PREFILL_V - 4) : SYN_BEGIN;
   for (i = 0; i < 21; i++) src[i] = i < 20 ? 4 + i % 5 : SYN_END;
   for (isa = 0; isa < (size_t)syn_isa_count(); isa++)
-    for (which = 0; which < SYN__COUNT(decoders) && syn_isa_usable((int)isa); which++) {
+    for (which = 0; which < SYN__COUNT(texts) && syn_isa_usable((int)isa); which++) {
       syn_context c;
       syn_options o;
       syn_batch batch;
@@ -960,10 +960,10 @@ static void test_long(void) {
       memset(&batch, 0, sizeof batch);
       o.isa = syn_isa_name((int)isa);
       syn_context_init(&c, &o);
-      m = prefill_model(&c, NULL, decoders[which]);
+      m = prefill_model(&c, NULL, texts[which]);
       r = syn_run_new(&c, m, NULL);
       batch.count = 1, batch.tgt = tgt, batch.tgt_width = LENGTH, batch.src = src, batch.src_width = 21;
-      CHECK(syn_run_forward(r, &batch) == SYN_OK, "%s: %s", decoders[which], c.message);
+      CHECK(syn_run_forward(r, &batch) == SYN_OK, "%s: %s", texts[which], c.message);
       for (chunk = 0; r && chunk < 2; chunk++) {
         const float *z = syn_run_logits(r, 0, &rows);
         syn_decode_config k;
@@ -972,10 +972,10 @@ static void test_long(void) {
         memset(&k, 0, sizeof k);
         k.max_len = LENGTH, k.prefill = chunk, k.beam = 1 + 2 * chunk;
         d = syn_decoder_new(&c, m, &k);
-        CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s: %s", decoders[which], c.message);
+        CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s: %s", texts[which], c.message);
         for (i = SYN_END; d && i < PREFILL_V; i++) /* the first are never chosen */
           apart = fmax(apart, fabs((double)(z[(LENGTH - 1) * PREFILL_V + i] - d->logits[i])));
-        CHECK(rows == LENGTH && apart < 1e-5, "%s, %s, prefill %d: logits differ by %g", o.isa, decoders[which], chunk,
+        CHECK(rows == LENGTH && apart < 1e-5, "%s, %s, prefill %d: logits differ by %g", o.isa, texts[which], chunk,
               apart);
         syn_decoder_free(d);
       }
@@ -1242,7 +1242,7 @@ static int many_done(void *user, const syn_decoder *d, size_t index, int sentenc
 /* The outputs of each text are those that it has alone. */
 static void many_case(int lm, const syn_decode_config *how, int limit) {
   static const uint64_t seeds[TEXTS] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11};
-  syn_text sources[TEXTS], prompts[TEXTS];
+  syn_text given[TEXTS], prompts[TEXTS];
   syn_context c;
   syn_model *m;
   syn_decoder *d, *one;
@@ -1251,25 +1251,25 @@ static void many_case(int lm, const syn_decode_config *how, int limit) {
   int i;
   syn_context_init(&c, NULL);
   m = text_model(&c, "char", lm);
-  for (i = 0; i < TEXTS; i++) sources[i] = text_of(many_sources[i]), prompts[i] = text_of(many_prompts[lm || i != 8 ? i : 0]);
+  for (i = 0; i < TEXTS; i++) given[i] = text_of(many_sources[i]), prompts[i] = text_of(many_prompts[lm || i != 8 ? i : 0]);
   memset(&all, 0, sizeof all);
   d = syn_decoder_new(&c, m, &k);
   k.sentences = 1;
   one = syn_decoder_new(&c, m, &k);
   syn_decoder_set_seeds(d, seeds);
   syn_decoder_set_limit(d, limit), syn_decoder_set_limit(one, limit);
-  CHECK(!syn_decoder_run_texts(d, lm ? NULL : sources, prompts, TEXTS, many_done, &all) && all.calls == TEXTS, "%d: %s", all.calls,
+  CHECK(!syn_decoder_run_texts(d, lm ? NULL : given, prompts, TEXTS, many_done, &all) && all.calls == TEXTS, "%d: %s", all.calls,
         c.message);
   CHECK(!syn_decoder_output(d, 0, 0, NULL, NULL), "an output behind the last text");
   for (i = 0; i < TEXTS; i++) {
     syn_decoder_set_seeds(one, seeds + i);
-    CHECK(!syn_decoder_run_text(one, lm ? text_of("") : sources[i], prompts[i], NULL, NULL) && hash_outputs(one, 0) == all.hash[i] &&
+    CHECK(!syn_decoder_run_text(one, lm ? text_of("") : given[i], prompts[i], NULL, NULL) && hash_outputs(one, 0) == all.hash[i] &&
               syn_decoder_cut(one, 0) == all.cut[i] && (all.cut[i] > 0) == (lm && i == 8),
           "text %d of %s in batches of %d, beam %d", i, lm ? "lm" : "seq2seq", how->sentences, how->beam);
   }
   memset(&all, 0, sizeof all);
   all.stop_after = 3;
-  CHECK(!syn_decoder_run_texts(d, sources, lm ? prompts : NULL, TEXTS, many_done, &all) && all.calls == 3, "%d: %s", all.calls, c.message);
+  CHECK(!syn_decoder_run_texts(d, given, lm ? prompts : NULL, TEXTS, many_done, &all) && all.calls == 3, "%d: %s", all.calls, c.message);
   CHECK(!syn_decoder_run_texts(d, NULL, NULL, 0, many_done, &all), "no texts: %s", c.message);
   syn_decoder_free(one), syn_decoder_free(d);
   syn_model_free(m);

@@ -111,10 +111,10 @@ static const char *const names[] = {
     "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "gelu_erf back", "quick_gelu back",
     "relu slope", "gelu slope", "tanh slope", "sigmoid slope", "swish slope", "gelu_erf slope",
     "quick_gelu slope", "softmax", "glu", "swiglu", "geglu", "reglu"};
-static const int gates[] = {SYN__SIGMOID, SYN__SWISH, SYN__GELU, SYN__RELU};
+static const int gate_acts[] = {SYN__SIGMOID, SYN__SWISH, SYN__GELU, SYN__RELU};
 
 static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
-  syn__glu_row j = {op >= GLU ? gates[op - GLU] : 0, a.at, b.at, NULL};
+  syn__glu_row j = {op >= GLU ? gate_acts[op - GLU] : 0, a.at, b.at, NULL};
   if (op == ADD) k->add(y.at, a.at, b.at, y.n);
   if (op == SUB) k->sub(y.at, a.at, b.at, y.n);
   if (op == MUL) k->mul(y.at, a.at, b.at, y.n);
@@ -167,7 +167,7 @@ static void reference(double *y, int op, buffer a, buffer b, const float *old) {
     if (op == ACC_SCALE) y[i] = o + (double)0.37f * x;
     if (op == SOFTMAX) y[i] = exp(x - top) / sum;
     if (op == SOFTMAX_BACK) y[i] = x * (z - dot);
-    if (op >= GLU) y[i] = x * f(gates[op - GLU], z);
+    if (op >= GLU) y[i] = x * f(gate_acts[op - GLU], z);
     if (op >= ACT && op < ACT_BACK) y[i] = f(op - ACT, x);
     if (op >= ACT_BACK && op < SLOPE) y[i] = o + z * slope(op - ACT_BACK, x);
     if (op >= SLOPE && op < SOFTMAX) y[i] = 1.25 * o * slope(op - SLOPE, x);
@@ -1250,7 +1250,7 @@ static void test_float_state(void) {
 static void test_isa(const syn_kernels *k) {
   size_t i;
   test_elementwise(k);
-  for (i = 0; i < SYN__COUNT(gates); i++) test_glu_back(k, gates[i]);
+  for (i = 0; i < SYN__COUNT(gate_acts); i++) test_glu_back(k, gate_acts[i]);
   test_cells(k);
   test_additive(k);
   test_reductions(k), test_dots(k), test_tokens(k), test_gemv_int8(k), test_int8(k);

@@ -262,8 +262,8 @@ static size_t largest; /* what the allocator gives */
 static void *limited_alloc(void *user, size_t size) {
   return (void)user, size <= largest ? malloc(size) : NULL;
 }
-static void limited_release(void *user, void *block, size_t bytes) {
-  (void)user, (void)bytes;
+static void limited_release(void *user, void *block, size_t size) {
+  (void)user, (void)size;
   free(block);
 }
 

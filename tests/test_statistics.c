@@ -79,13 +79,13 @@ static void tables_of(size_t rows, size_t n, double better, double *some, double
     alarms += alarm;
     found += r[rows - 1].p < 0.05;
   }
-  *some = (double)alarms / TABLES;
-  *last = (double)found / TABLES;
+  *some = (double)alarms / (double)TABLES;
+  *last = (double)found / (double)TABLES;
 }
 
 static void test_alarms(void) {
   static const size_t cases[][2] = {{1, 2}, {1, 3}, {1, 5}, {4, 3}, {4, 5}, {8, 5}, {8, 10}};
-  const double margin = 3.0 * sqrt(0.05 * 0.95 / TABLES); /* of the simulation */
+  const double margin = 3.0 * sqrt(0.05 * 0.95 / (double)TABLES); /* of the simulation */
   double some, last;
   size_t i;
   for (i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -261,20 +261,20 @@ typedef struct decoded_lines {
 } decoded_lines;
 
 static int line_done(void *user, const syn_decoder *d, size_t index, int sentence) {
-  const decoded_lines *lines = (const decoded_lines *)user;
+  const decoded_lines *decoded = (const decoded_lines *)user;
   UNUSED(d);
-  put_output(lines->r, lines->at[index], sentence);
+  put_output(decoded->r, decoded->at[index], sentence);
   return 0;
 }
 
 static void decode_lines(runner *r, job *const *jobs, size_t n) {
-  decoded_lines lines = {r, jobs};
+  decoded_lines decoded = {r, jobs};
   syn_text *texts = (syn_text *)take(n, sizeof *texts);
   uint64_t *seeds = (uint64_t *)take(n, sizeof *seeds);
   size_t i;
   for (i = 0; i < n; i++) texts[i] = buffer_text(&jobs[i]->text), seeds[i] = line_seed(r, jobs[i]);
   syn_decoder_set_seeds(r->d, seeds);
-  syn_decoder_run_texts(r->d, r->lm ? NULL : texts, r->lm ? texts : NULL, n, line_done, &lines);
+  syn_decoder_run_texts(r->d, r->lm ? NULL : texts, r->lm ? texts : NULL, n, line_done, &decoded);
   check(r->c);
   syn_decoder_set_seeds(r->d, NULL);
   free(texts);
