@@ -374,7 +374,7 @@
 
    For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
    SYN_KINDS(X), SYN_SCORES(X), defined by the user: the kinds of layers, and of scores of syn_att,
-   that a network may have; the defaults are at >>kinds and at >>kind syn_att: the layer. A network
+   that a network may have; the defaults are at >>kinds and at >>attention heads. A network
    of the examples needs
      #define SYN_KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(ff)
      #define SYN_SCORES(X) X(v) X(r)
@@ -10922,7 +10922,12 @@ static const syn_kind syn__kind_output = {
    saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
    of later convolutions; its k in a block of 16 keys. */
 
-#define SYN__MAX_SCORES 12
+#ifndef SYN_SCORES
+#define SYN_SCORES(X) X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu)
+#endif
+#define SYN__COUNTED(name) + 1
+enum { SYN__MAX_SCORES = 1 SYN_SCORES(SYN__COUNTED) }; /* of a mixture, each once; never 0 */
+#undef SYN__COUNTED
 enum {          /* the saved buffers */
   SYN__P,       /* P [pairs,H], while training negative where it was dropped */
   SYN__ROWS,    /* v, Y, then what the scores keep for every row */
@@ -12729,9 +12734,6 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
 
 /* -- the list of scores -- */
 
-#ifndef SYN_SCORES
-#define SYN_SCORES(X) X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu)
-#endif
 #define SYN__SCORE(name) &syn__score_##name,
 static const syn__score *const syn__scores[] = {SYN_SCORES(SYN__SCORE)};
 #undef SYN__SCORE

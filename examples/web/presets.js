@@ -95,6 +95,7 @@ const WORDS = {
   input_feed: "the output of the token before beside x; first in a decoder",
   syn_att: "self-attention: syn_att(V), syn_att(R+V) …",
   rel_pos: "bias of the distance for attention",
+  rope: "rotates queries and keys by their places",
   mh_dot_self_att: "syn_att(V), the Transformer's",
   mh_dot_att: "attention to the source",
   mh_dot_src_att: "attention to the source",
