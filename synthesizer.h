@@ -11501,7 +11501,7 @@ static void syn__rope_angles(const syn__att *a, int place, int count, float *row
     }
   }
 }
-/* The table of the places of max_len. Earlier layers share theirs with this one if it has their
+/* The table of positions below max_len. Earlier layers share theirs with this one if it has their
    angles; all tables together are bounded as those of `pos`, beyond that rows are computed. */
 static syn_status syn__rope_table(syn_build *b, const syn_node *n, syn__att *a) {
   size_t i, left = SYN__POS_TABLE, row = (size_t)a->rotated;
@@ -16314,12 +16314,19 @@ static int syn__next_class(const float *z, int first, int classes, int last) {
   return best;
 }
 
+/* sum_j exp(z_j - z_top) of logits z [n]. */
+static double syn__exp_sum(const float *z, int n, int top) {
+  double sum = 0.0;
+  int i;
+  for (i = 0; i < n; i++) sum += syn__exp((double)z[i] - (double)z[top]);
+  return sum;
+}
+
 /* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Comparisons with NaN
    are false, so NaN logits give -1 or any class, never an index outside. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
-  int rows, classes = r ? r->m->config.classes : 0, tag, i, k = -1, top; /* top: of the largest */
+  int rows, classes = r ? r->m->config.classes : 0, tag, k = -1, top; /* top: of the largest */
   const float *z = r && r->m->task->classes ? syn_run_logits(r, sentence, &rows) : NULL;
-  double sum = 0.0;
   if (p) *p = 0.0f;
   if (!z || row < 0 || row >= rows || rank < 0 || rank >= classes) return -1;
   z += (size_t)row * (size_t)classes;
@@ -16328,8 +16335,7 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   while (k >= 0 && rank-- > 0);
   if (k < 0 || !p) return k;
   top = syn__next_class(z, 0, classes, -1);
-  for (i = 0; i < classes; i++) sum += syn__exp((double)z[i] - (double)z[top]);
-  *p = (float)(syn__exp((double)z[k] - (double)z[top]) / sum);
+  *p = (float)(syn__exp((double)z[k] - (double)z[top]) / syn__exp_sum(z, classes, top));
   return k;
 }
 

@@ -546,7 +546,7 @@ class Net:
         s.rope = l.args
         return x
 
-    def turned(self, y, s):
+    def rotated(self, y, s):
         """q or k [B,T,h,c] by the angles of its places"""
         if s.rope is None:
             return y
@@ -583,8 +583,8 @@ class Net:
         return self.merge(dot("bhij,bjhc->bihc", p, v), path, d, a.get("bias", 0))
 
     def kind_V(self, a, x, path, s):
-        turned = (lambda y, s: y) if a.get("fixed") else self.turned
-        q, k = (turned(self.projected(a, x, path, name), s) for name in "qk")
+        rotated = (lambda y, s: y) if a.get("fixed") else self.rotated
+        q, k = (rotated(self.projected(a, x, path, name), s) for name in "qk")
         return scale(dot("bihc,bjhc->bhij", q, k), scale_of(a, a["c"]))
 
     def kind_R(self, a, x, path, s, name="r"):

@@ -7,7 +7,7 @@
 #include "sink.h"
 #include "two.h"
 
-enum { EXTRA = SYN__ALIGN + (int)sizeof(syn__block) }; /* what syn__alloc asks for beside what it gives */
+enum { EXTRA = SYN__ALIGN + (int)sizeof(syn__block) }; /* what syn__alloc requests beside what it gives */
 
 static bytes saved(syn_context *c, const syn_model *m) {
   bytes b;
