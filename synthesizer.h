@@ -26149,7 +26149,7 @@ static int syn__settings_cut_name(void *to, const char *value) {
 static int syn__settings_integer(void *to, int type, const char *value) {
   uint64_t n = 0;
   int64_t signed_n;
-  int minus, small;
+  int minus, narrow;
   if (!syn__settings_whole(value, &minus, &n)) return 0;
   if (type == SYN__FIELD_SEED) {
     memcpy(to, &n, sizeof n);
@@ -26157,8 +26157,8 @@ static int syn__settings_integer(void *to, int type, const char *value) {
   }
   if (n > (uint64_t)(type == SYN__FIELD_INT ? INT_MAX : INT64_MAX)) return 0;
   signed_n = minus ? -(int64_t)n : (int64_t)n;
-  small = (int)signed_n;
-  if (type == SYN__FIELD_INT) memcpy(to, &small, sizeof small);
+  narrow = (int)signed_n;
+  if (type == SYN__FIELD_INT) memcpy(to, &narrow, sizeof narrow);
   else memcpy(to, &signed_n, sizeof signed_n);
   return 1;
 }
