@@ -136,14 +136,17 @@
    in its section, >>kind NAME. *: it ends with dropout; a dropout(rate) directly behind it gives
    this dropout another rate.
 
-     pos(scale=1, dropout)                   x sqrt(d) + sinusoids of the place; scale=0: without
-                                             sqrt(d), and without dropout if none is given
+     pos(scale=1, dropout, layout=pair, first=0)
+                                             x sqrt(d) + sinusoids of the place, from `first`; pair,
+                                             half, tensor2tensor; scale=0: without sqrt(d), and
+                                             without dropout if none is given
      learn_pos(dropout)                      x + a learned vector of the place
      ngram(longest=3, buckets=65536, shortest=2)
                                              x + a learned vector of each n-gram of tokens that ends
                                              at the place, of a table that is indexed by a hash
      dropout(rate)                           x, while training with dropout
      id                                      x
+     scale(s)                                s x, a fixed number
      linear(n=d_model, bias=1, dropout)      * x W^T + b
      ff(n=d_model, act=relu, dropout, bias=1)  * act(x W^T + b): relu, gelu, tanh, sigmoid, swish,
                                              gelu_erf, quick_gelu; gated: glu, swiglu, geglu, reglu
@@ -162,6 +165,7 @@
      repeat(n, X)                            n copies of X, each with weights of its own
      universal(n, X)                         n steps of X with the same weights; before step s: x +
                                              sinusoids of the place and of s
+     share(n, X)                             n steps of X with the same weights
      input_feed                              the decoder's output of the token before beside x;
                                              first layer of a decoder
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
@@ -9028,26 +9032,38 @@ static const syn_kind syn__kind_add = SYN__KIND_OF_ROWS(
    >>kind scale   y = s x
    ============================================================================================== */
 
-/* x, y of one shape. s is a number of the caller and no tensor: it has no gradient. Saved for
-   backward: nothing. */
+/* x, y of one shape. s is a number of the caller or of the text, and no tensor: it has no gradient.
+   As the last layer of a decoder it scales what the output reads: T5 (Raffel et al. 2020) with
+   tied embeddings has s = d^-1/2 there. dx += s dy; saved for backward: nothing. */
 
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 
-#ifndef SYN_NO_TRAIN
 /* s of scale and of sum; also of pos and universal, whose own struct begins with it */
 static float syn__factor_of(const syn_node *n) { return *(const float *)n->own; }
 
+/* On a tape syn__record has filled n->own. */
+static syn_status syn__scale_shape(syn_build *b, syn_node *n) {
+  if (b->layer) {
+    const float s = syn_arg_float(b, "s", 0.0f, -1e6f, 1e6f);
+    if (!syn__arg_find(b->layer, "s"))
+      return syn__fail_build(b, SYN_E_TEXT, "the factor is missing");
+    if (syn__own_copy(b, n, &s, sizeof s)) return SYN_E_MEMORY;
+  }
+  return syn_build_out_like(b, n, 0);
+}
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn_accumulate(t, y->x, syn_in(t, n, 0)->x, syn__factor_of(n), syn_count(y), 1);
 }
+#ifndef SYN_NO_TRAIN
 /* dx += s dy */
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, syn__factor_of(n));
 }
-static const syn_kind syn__kind_scale = SYN__KIND_OF_ROWS(
-    "scale", "", 0, syn__same_shape, syn__scale_forward, syn__scale_backward);
 #endif
+static const syn_kind syn__kind_scale = SYN__KIND_OF_ROWS(
+    "scale", "f:s", SYN_FIRST_WRITE | SYN_BOTH_NOT_NEEDED, syn__scale_shape, syn__scale_forward,
+    syn__scale_backward);
 
 /* ==============================================================================================
    >>kind sum   y = s sum_i x_i: the sum, s = 1, or the mean, s = 1 / count
@@ -10103,8 +10119,13 @@ static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
    ============================================================================================== */
 
 /* Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
-   its sentence, from 0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2 to the
-   size of the sinusoids; scale=0: y_t = x_t + p_t. dx += sqrt(d) dy.
+   its sentence, from first=0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2
+   to the size of the sinusoids; scale=0: y_t = x_t + p_t. dx += sqrt(d) dy.
+   layout=pair: columns as above, as in the paper. layout=half: all sines, then all cosines,
+     p_{t,j} = sin(t / 10000^(2j/d)), p_{t,d/2+j} = cos(same), j < d/2       (Marian, BART, Sockeye)
+   layout=tensor2tensor: these halves with 10000^(j / (d/2-1)), whose last wave is 10000
+     (get_timing_signal_1d of Tensor2Tensor, the authors' program; fairseq with first=2; OpenNMT-tf,
+     CTranslate2 with first=1)
    No parameter, no limit of length; saved for backward: nothing. Each row is computed alone, from
    its own place, so a step of decoding is the forward pass. */
 
@@ -10112,38 +10133,44 @@ static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
    gigabytes of tables. */
 #define SYN__POS_TABLE (1 << 22)
 
+enum { SYN__POS_PAIR, SYN__POS_HALF, SYN__POS_TENSOR2TENSOR };
+static const char *const syn__pos_layouts[] = {"pair", "half", "tensor2tensor"};
+
 typedef struct syn__pos {
   float scale;   /* of x: sqrt(d) or 1 */
+  int layout, first; /* SYN__POS_...; t of the first row */
   int places, d; /* size of the table; p of later places is computed for every row */
   int step;      /* universal: p_step is added to every row, too; -1: none */
   int made;      /* 1: the table was made for this node, 0: for an earlier one */
   float *table;  /* [places,d] */
 } syn__pos;
 
-/* p [d] of `count` places from `place` on, one row behind the other; an odd d ends in a sine. In
-   double, since a float angle of a far place would be off by a visible part of a turn. */
-static void syn__pos_rows(float *p, int place, int count, int d) {
-  int i, j;
-  for (j = 0; j < d; j += 2) {
-    double wave = syn__pow(10000.0, (double)j / (double)d), sine, cosine;
+/* p [d] of `count` rows from row `place` of a sentence on, one behind the other; an odd d ends in a
+   sine. In double, since a float angle of a far place would be off by a visible part of a turn. */
+static void syn__pos_rows(const syn__pos *own, float *p, int place, int count) {
+  const int d = own->d, pair = own->layout == SYN__POS_PAIR;
+  int i, j, last = own->layout == SYN__POS_TENSOR2TENSOR ? d - 2 : d;
+  for (j = 0; 2 * j < d; j++) {
+    double wave = syn__pow(10000.0, (double)(2 * j) / (double)last), sine, cosine;
+    int a = pair ? 2 * j : j, b = pair ? 2 * j + 1 : d / 2 + j;
     for (i = 0; i < count; i++) {
       float *row = p + (size_t)i * (size_t)d;
-      syn__sincos((double)(place + i) / wave, &sine, &cosine);
-      row[j] = (float)sine;
-      if (j + 1 < d) row[j + 1] = (float)cosine;
+      syn__sincos((double)(own->first + place + i) / wave, &sine, &cosine);
+      row[a] = (float)sine;
+      if (b < d) row[b] = (float)cosine;
     }
   }
 }
 
-/* p [d] of one place: a row of the table or, with the same bits, computed into `row`. */
+/* p [d] of one row: a row of the table or, with the same bits, computed into `row`. */
 static const float *syn__pos_at(const syn__pos *own, int place, float *row) {
   if (place < own->places) return own->table + (size_t)place * (size_t)own->d;
-  syn__pos_rows(row, place, 1, own->d);
+  syn__pos_rows(own, row, place, 1);
   return row;
 }
 
 /* Earlier nodes of `pos` and `universal`, which have one forward function, share their table with
-   this one if it has their width. */
+   this one if it has their waves. */
 static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
   size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
@@ -10151,28 +10178,40 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
     if (b->g->nodes[i]->kind->forward != kind->forward) continue;
     own->table = old->table;
     own->places = old->places;
-    if (old->d == own->d) return SYN_OK;
+    if (old->d == own->d && old->layout == own->layout && old->first == own->first) return SYN_OK;
     if (old->made) left -= (size_t)old->places * (size_t)old->d;
   }
   own->made = 1;
   own->places = syn__min(b->config->max_len, (int)(left / d));
   own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
   if (!own->table) return SYN_E_MEMORY;
-  syn__pos_rows(own->table, 0, own->places, own->d);
+  syn__pos_rows(own, own->table, 0, own->places);
   return SYN_OK;
 }
 
+/* What the text says of pos; universal has the layout of the paper. */
+static syn_status syn__pos_args(syn_build *b, syn_node *n, syn__pos *own) {
+  const int scaled = syn_arg_int(b, "scale", 1, 0, 1);
+  own->step = -1;
+  own->layout = syn_arg_word(b, "layout", syn__pos_layouts, 3, SYN__POS_PAIR);
+  own->first = syn_arg_int(b, "first", 0, 0, 1 << 20);
+  n->drop = syn_arg_float(b, "dropout", scaled ? b->config->dropout : 0.0f, 0.0f, 0.99f);
+  if (scaled) own->scale = sqrtf((float)own->d);
+  if (own->layout != SYN__POS_PAIR && (own->d % 2 || own->d < 4))
+    return syn__fail_build(b, SYN_E_SHAPE, "the width is %d, wanted an even number from 4 on for"
+                           " layout=%s", own->d, syn__pos_layouts[own->layout]);
+  return b->c->status;
+}
 /* Of pos and universal. syn__universal_build has made n->own, which gives its step, before; that
    of pos is made here. A factor of sqrt(d) makes dx differ from dy, so they are two buffers. */
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
-  int universal = n->own != NULL, scaled = !universal && syn_arg_int(b, "scale", 1, 0, 1);
+  int universal = n->own != NULL;
   syn__pos *own = (syn__pos *)(universal ? n->own : syn_build_own(b, n, sizeof *own));
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
-  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  if (!universal) own->step = -1;
-  n->drop = syn_arg_float(b, "dropout", scaled ? b->config->dropout : 0.0f, 0.0f, 0.99f);
-  if (scaled) n->flags &= ~SYN_ALIAS_DX;
+  own->scale = 1.0f;
+  if (!universal && syn__pos_args(b, n, own)) return SYN_E_SHAPE;
+  if (own->scale != 1.0f) n->flags &= ~SYN_ALIAS_DX;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
   return syn_build_out_like(b, n, 0);
@@ -10196,8 +10235,9 @@ static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_pos, n, syn_rows(syn_out(t, n)), 8);
 }
 static const syn_kind syn__kind_pos = SYN__KIND_OF_ROWS(
-    "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__pos_shape, syn__pos_forward, syn__scale_backward);
+    "pos", "i:scale f:dropout w:layout i:first",
+    SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__pos_shape, syn__pos_forward,
+    syn__scale_backward);
 
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
@@ -10565,8 +10605,17 @@ static const syn_kind syn__kind_repeat = SYN__KIND_OF_CHAINS(
    The graph has n copies of the chain, all built at one path: a copy finds the parameters of the
    first by their names, and the gradients of all copies accumulate. Saved buffers, dropout masks
    and decoding caches belong to the nodes of each copy. As a node of the graph, this kind adds
-   p_t + p_s with the functions of `pos`. */
+   p_t + p_s with the functions of `pos`. share(n, X) is the same without p, as in ALBERT (Lan et
+   al. 2020, section 3.1), and has no node. */
 
+/* The input of a step: x_t + p_t + p_step; of share x_t. */
+static int syn__universal_in(syn_build *b, const syn_layer *l, int step, int x) {
+  syn_node *n = syn__node_new(b, l->kind, 1, &x);
+  syn__pos *own = n ? (syn__pos *)syn_build_own(b, n, sizeof *own) : NULL;
+  if (!own) return -1;
+  own->step = step;
+  return syn__node_done(b, n);
+}
 /* The counts of source=increasing or decreasing start anew in each step: a layer reads the same
    block in all steps. */
 static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
@@ -10575,8 +10624,6 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
   int d = syn__build_width_of(b, x), width;
   if (!chain) return -1;
   for (step = 0; step < steps && x >= 0; step++) {
-    syn_node *n;
-    syn__pos *own;
     if ((width = syn__build_width_of(b, x)) != d) { /* the next step has the same parameters */
       syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
                       d, steps);
@@ -10584,16 +10631,14 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
     }
     b->seen_increasing = increasing;
     b->seen_decreasing = decreasing;
-    n = syn__node_new(b, l->kind, 1, &x);
-    own = n ? (syn__pos *)syn_build_own(b, n, sizeof *own) : NULL;
-    if (!own) return -1;
-    own->step = step;
-    x = syn__node_done(b, n); /* x_t + p_t + p_step */
+    if (l->kind->shape) x = syn__universal_in(b, l, step, x);
     if (x >= 0) x = syn_build_chain(b, chain, x);
     b->layer = l; /* errors name l again */
   }
   return x;
 }
+static const syn_kind syn__kind_share =
+    SYN__KIND_OF_CHAINS("share", "i:n c:chain", 0, syn__universal_build);
 static const syn_kind syn__kind_universal = {
     SYN__FIELD(name, "universal"), SYN__FIELD(args, "i:n c:chain"),
     SYN__FIELD(flags, SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED),
@@ -14466,7 +14511,7 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att) X(ngram)
+  X(linformer) X(fixed_att) X(ngram) X(scale) X(share)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
@@ -28878,7 +28923,7 @@ static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   size_t i;
   if (own->step >= 0 || own->places < l->config->max_len)
     return syn__lower_refuse(l, n, "the table");
-  for (i = 0; i < l->tables.count; i++) /* nodes of one width share a table, see syn__pos_table */
+  for (i = 0; i < l->tables.count; i++) /* nodes share tables, see syn__pos_table */
     if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
   if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
   return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,

@@ -260,11 +260,12 @@ class Side:
         self.final = None  # its last output
 
 
-def sinusoids(positions, d):
+def sinusoids(positions, d, layout="pair"):
     p = np.zeros((len(positions), d))
     for j in range(d):
-        angle = np.asarray(positions) / 10000 ** (2 * (j // 2) / d)
-        p[:, j] = np.cos(angle) if j % 2 else np.sin(angle)
+        wave, cosine = (j // 2, j % 2) if layout == "pair" else (j % (d // 2), j >= d // 2)
+        angle = np.asarray(positions) / 10000 ** (2 * wave / (d - 2 * (layout == "tensor2tensor")))
+        p[:, j] = np.cos(angle) if cosine else np.sin(angle)
     return p
 
 
@@ -349,7 +350,9 @@ class Net:
     def layer_pos(self, l, x, path, s):
         d = x.v.shape[-1]
         by = math.sqrt(d) if l.args.get("scale", 1) else 1.0
-        return plus(scale(x, by), sinusoids(range(x.v.shape[1]), d))
+        first = l.args.get("first", 0)
+        places = range(first, first + x.v.shape[1])
+        return plus(scale(x, by), sinusoids(places, d, l.args.get("layout", "pair")))
 
     def layer_learn_pos(self, l, x, path, s):
         w = self.param(f"{path}.w", (self.n, x.v.shape[-1]), 0.5)
@@ -504,6 +507,14 @@ class Net:
             x = plus(x, sinusoids(range(t), d) + sinusoids([step], d))
             x = self.chain(l.chains[0], x, path, s)
         return x
+
+    def layer_share(self, l, x, path, s):
+        for _ in range(l.args["n"]):
+            x = self.chain(l.chains[0], x, path, s)
+        return x
+
+    def layer_scale(self, l, x, path, s):
+        return scale(x, l.args["s"])
 
     def layer_input_feed(self, l, x, path, s):
         """s.fed: the final outputs of the positions before, [B,T,width]"""
@@ -871,11 +882,11 @@ class Search:
 
 # Arguments in the order in which they bind; `dropout` is always a keyword.
 ARGUMENTS = {
-    "pos": ["scale"], "learn_pos": [], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
+    "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "res": [],
-    "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"],
+    "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"], "share": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
                 "shared", "scale", "bias", "kv", "window"],
     "mh_dot_src_att": ["heads", "s", "scale", "source", "c", "bias", "kv"], "mlp_src_att": ["n"],
@@ -888,7 +899,7 @@ ARGUMENTS = {
     "mh_dot_att": ["heads", "s", "scale", "source", "c", "bias", "kv"], "dot_src_att": ["s"], "mlp_att": ["n"],
     "parallel": []}
 # How many places are drawn where the next one is dropout, which is always a keyword here.
-PLACES = {"ff": 2, "syn_att": 13, "mh_dot_src_att": 5, "mh_dot_self_att": 4, "mh_dot_att": 5}
+PLACES = {"ff": 2, "pos": 1, "syn_att": 13, "mh_dot_src_att": 5, "mh_dot_self_att": 4, "mh_dot_att": 5}
 DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light_conv dyn_conv "
            "linformer aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
 KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
@@ -900,9 +911,9 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
-SIMPLE = ("pos learn_pos dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att "
+SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att "
           "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
-NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal".split()
+NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal share".split()
 WANTED = ([name for name in ARGUMENTS] +
           [f"{name}.{a}" for name, args in ARGUMENTS.items() for a in args] +
           [f"{name}.dropout" for name in DROPPED] + [f"syn_att {k}" for k in KINDS] +
@@ -910,6 +921,7 @@ WANTED = ([name for name in ARGUMENTS] +
           [f"{n} {a}" for n in ("cnn", "ffl") for a in ("relu", "gelu", "swish", "glu")] + [f"{n} bias=0" for n in ("ff", "ffl", "norm")] +
           [f"{n} {c}" for n in ("rnn", "birnn") for c in ("lstm", "gru")] +
           ["rope layout=half", "rope layout=pair", "rope before V"] +
+          [f"pos layout={n}" for n in ("pair", "half", "tensor2tensor")] +
           ["linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
@@ -962,7 +974,7 @@ class Draw:
 
     def layers(self, chain):
         """Layers that a pass computes: each copy of a repeat, each step of a universal"""
-        return sum(1 + l.args.get("n", 1) ** (l.name in ("repeat", "universal")) *
+        return sum(1 + l.args.get("n", 1) ** (l.name in ("repeat", "universal", "share")) *
                    sum(map(self.layers, l.chains)) for l in expanded(chain))
 
     def draw_task(self):
@@ -1169,8 +1181,8 @@ class Draw:
             self.feature("repeat.n")
             return Layer(name, {"n": self.int(1, 3)}, [chain]), width
         chain, _ = self.draw_chain(d, depth + 1, None, d)
-        if name == "universal":
-            self.feature("universal.n")
+        if name in ("universal", "share"):
+            self.feature(name + ".n")
             return Layer(name, {"n": self.int(1, 3)}, [chain]), d
         return self.nest(name, chain), d
 
@@ -1191,7 +1203,12 @@ class Draw:
     def draw_pos(self, d):
         a = {}
         self.some(a, "scale", self.int(0, 1))
+        self.some(a, "layout", self.one(["pair"] + ["half", "tensor2tensor"] * (d % 2 == 0 and d > 3)))
+        self.some(a, "first", self.int(0, 3))
         return Layer("pos", a)
+
+    def draw_scale(self, d):
+        return Layer("scale", {"s": self.one([0.5, -1.25, 2])})
 
     def draw_learn_pos(self, d):
         self.tables = True

@@ -119,6 +119,10 @@ static const net nets[] = {
     {"lm", NULL, "ngram(4, 50, 3) -> res_nd(syn_att(V)) -> ngram(3, 40)", NULL},
     {"seq2seq", "ngram(16, 30) -> linear(6)", "input_feed -> ngram -> linear -> res(mh_dot_att)", "none"},
     {"lm", NULL, "universal(3, rel_pos(4, 6) -> res(syn_att(V+R)))", NULL},
+    {"lm", NULL, "pos(half) -> res_nd(syn_att(V)) -> scale(-1.5) -> pos(0, layout=tensor2tensor, first=2) -> id",
+     "none"},
+    {"seq2seq", "linear(8) -> share(2, res_nd(syn_att(R+V)))", "share(3, res_nd(syn_att(V)) -> res(mh_dot_att)) -> scale(0.4)",
+     "out"},
     {"lm", NULL, "rope -> repeat(2, res(syn_att(V)) -> res_nd(syn_att(R+V, heads=4, kv=2, bias=1, window=4)))", NULL},
     {"lm", NULL, "rope(100, pair, 2) -> res(syn_att(V, heads=1)) -> rope(1, half) -> rel_pos -> res(syn_att(D+V, c=6))"
                  " -> res(syn_att(D))", "none"},
@@ -939,6 +943,34 @@ static void test_costs_of(int i) {
   syn_model_free(b.m);
 }
 
+/* -- pos -- */
+
+/* Each layout against libm: p of place `first` + row, of even and odd widths. */
+static void test_waves(void) {
+  static const struct {
+    int layout, d, first;
+  } cases[] = {{SYN__POS_PAIR, 7, 0}, {SYN__POS_HALF, 10, 0}, {SYN__POS_TENSOR2TENSOR, 32, 1}};
+  float p[32];
+  int i, row, j;
+  for (i = 0; i < 3; i++)
+    for (row = 0; row < 40; row++) {
+      int d = cases[i].d, pair = cases[i].layout == SYN__POS_PAIR;
+      syn__pos own;
+      memset(&own, 0, sizeof own);
+      own.layout = cases[i].layout;
+      own.first = cases[i].first;
+      own.d = d;
+      syn__pos_rows(&own, p, row, 1);
+      for (j = 0; j < d; j++) {
+        int wave = pair ? j / 2 : j % (d / 2), cosine = pair ? j % 2 : j >= d / 2;
+        double last = cases[i].layout == SYN__POS_TENSOR2TENSOR ? d / 2 - 1.0 : d / 2.0;
+        double angle = (row + own.first) * exp(-log(10000.0) * wave / last);
+        CHECK(fabs((cosine ? cos(angle) : sin(angle)) - (double)p[j]) < 1e-6, "layout %d, row %d, column %d: %g",
+              own.layout, row, j, (double)p[j]);
+      }
+    }
+}
+
 /* -- rel_pos -- */
 
 static uint64_t power(uint64_t x, int n) {
@@ -1195,6 +1227,8 @@ static void test_coverage(void) {
     CHECK(cases_with(syn__act_names[i]) > 0, "activation %s has no case", syn__act_names[i]);
   for (i = 0; i < SYN__COUNT(syn__cell_names); i++)
     CHECK(cases_with(syn__cell_names[i]) > 0, "cell=%s has no case", syn__cell_names[i]);
+  for (i = 0; i < SYN__COUNT(syn__pos_layouts); i++)
+    CHECK(cases_with(syn__pos_layouts[i]) > 0, "layout=%s has no case", syn__pos_layouts[i]);
   for (i = 0; i < SYN__COUNT(syn__mix_names); i++)
     CHECK(cases_with(syn__mix_names[i]) > 0, "mix=%s has no case", syn__mix_names[i]);
   for (i = 0; i < SYN__COUNT(syn__source_names); i++)
@@ -1429,6 +1463,7 @@ int main(int argc, char **argv) {
   test_refused();
   test_costs();
   test_decode_bytes();
+  test_waves();
   test_buckets();
   test_scope();
   test_wide("pos -> highway(ff) -> norm");
