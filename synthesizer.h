@@ -141,6 +141,8 @@
                                              half, tensor2tensor; scale=0: without sqrt(d), and
                                              without dropout if none is given
      learn_pos(dropout)                      x + a learned vector of the place
+     types(n=2)                              x + a learned vector of the number of end tokens before
+                                             it; encoder only
      ngram(longest=3, buckets=65536, shortest=2)
                                              x + a learned vector of each n-gram of tokens that ends
                                              at the place, of a table that is indexed by a hash
@@ -10256,16 +10258,20 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   return syn_build_out_like(b, n, 0);
 }
 
-/* The row of w that each row of y reads: its place; in embedding its token, in lookup the id that
-   the caller gave. These two share the functions below and have no input x and no n->table. */
+/* The row of w that each row of y reads: its place; in types its type, in embedding its token, in
+   lookup the id that the caller gave. They share the functions below. */
 static const int *syn__lookup_rows(const syn_tape *t, const syn_node *n) {
+  if (n->n_save) return (const int *)(const void *)syn_saved(t, n, 0);
   if (n->own) return ((const syn__row_ids *)n->own)->ids;
   return n->table ? syn_places(t, n) : t->ids[t->g->values[n->out].stream];
 }
-/* y_r = w[at[r]], of learn_pos plus x_r */
+/* 1: the rows of w are added to x, as in learn_pos and types; embedding and lookup have no x. */
+static int syn__lookup_adds(const syn_node *n) { return (n->flags & SYN_ALIAS_DX) != 0; }
+
+/* y_r = w[at[r]], of learn_pos and types plus x_r */
 static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const float *x = n->table ? syn_in(t, n, 0)->x : NULL;
+  const float *x = syn__lookup_adds(n) ? syn_in(t, n, 0)->x : NULL;
   const int *at = syn__lookup_rows(t, n);
   const float *w = syn_weight(t, n, 0); /* null: in panels, as the matrix of the output */
   size_t r, i, d = (size_t)syn_width(syn_out(t, n));
@@ -10299,13 +10305,47 @@ static void syn__task_lookup_dw(syn_tape *t, const void *job, int thread, size_t
     t->k->acc(dw + (size_t)at[r] * d + begin, y->dx + r * d + begin, end - begin);
 }
 static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
-  if (n->table) syn__add_dx(t, n, 1.0f); /* dx += dy */
+  if (syn__lookup_adds(n)) syn__add_dx(t, n, 1.0f); /* dx += dy */
   syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
 #endif
 static const syn_kind syn__kind_learn_pos = SYN__KIND_OF_ROWS(
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
     syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward);
+
+/* ==============================================================================================
+   >>kind types   y_t = x_t + w[min(e_t, n - 1)], e_t: end tokens before t in its sentence; w [n,d]
+   ============================================================================================== */
+
+/* Token types, the segment embeddings of BERT (Devlin et al. 2019, section 3): of two texts with an
+   end token behind each, the tokens of the first have type 0, its end token too, those of the
+   second type 1. BERT's [SEP] is the end token, 3. x, y [rows,d]; encoder only. Saved for backward:
+   0 the types [rows]. dx += dy, dw[type] += dy_t. */
+
+static syn_status syn__types_shape(syn_build *b, syn_node *n) {
+  int shape[2] = {syn_arg_int(b, "n", 2, 1, 1 << 16), syn_build_width(b, n, 0)};
+  if (b->decoder) return syn__fail_build(b, SYN_E_TEXT, "inside a decoder: only an encoder has it");
+  syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
+                   shape);
+  syn_build_save_rows(b, n, SYN_BOTH, 1);
+  return syn_build_out_like(b, n, 0);
+}
+
+static void syn__types_forward(syn_tape *t, const syn_node *n) {
+  const int *id = t->ids[SYN_SRC], *place = syn_places(t, n);
+  const int most = t->g->params[n->param[0]].shape[0] - 1;
+  int *type = (int *)(void *)syn_saved(t, n, 0), ends = 0;
+  size_t r, rows = syn_rows(syn_out(t, n));
+  for (r = 0; r < rows; r++) {
+    if (!place[r]) ends = 0;
+    type[r] = syn__min(ends, most);
+    ends += id[r] == SYN_END;
+  }
+  syn__lookup_forward(t, n);
+}
+static const syn_kind syn__kind_types = SYN__KIND_OF_ROWS(
+    "types", "i:n", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__types_shape,
+    syn__types_forward, syn__lookup_backward);
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -14511,7 +14551,7 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att) X(ngram) X(scale) X(share)
+  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};

@@ -256,6 +256,7 @@ class Side:
         self.causal = name == "decoder"
         self.bias = []     # [H,T,T] of each rel_pos that holds here
         self.rope = None   # the arguments of the rope that holds here
+        self.ids = None    # an encoder: its tokens [B,T]
         self.blocks = []   # an encoder: the outputs of the copies of its outermost repeat
         self.final = None  # its last output
 
@@ -357,6 +358,12 @@ class Net:
     def layer_learn_pos(self, l, x, path, s):
         w = self.param(f"{path}.w", (self.n, x.v.shape[-1]), 0.5)
         return add(x, pick(w, slice(0, x.v.shape[1])))
+
+    def layer_types(self, l, x, path, s):
+        n = l.args.get("n", 2)
+        w = self.param(f"{path}.w", (n, x.v.shape[-1]), 0.5)
+        ends = np.cumsum(s.ids == END, axis=1) - (s.ids == END)
+        return add(x, pick(w, np.minimum(ends, n - 1)))
 
     def layer_dropout(self, l, x, path, s):
         return x
@@ -736,6 +743,7 @@ class Net:
 
     def encode(self, src):
         s = Side("encoder", src != PAD)
+        s.ids = src
         name = "tgt.embed" if self.draw.tie == "all" else "src.embed"
         x = self.embed(name, src, self.draw.src_vocab)
         chain = expanded(self.draw.encoder)
@@ -882,7 +890,7 @@ class Search:
 
 # Arguments in the order in which they bind; `dropout` is always a keyword.
 ARGUMENTS = {
-    "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
+    "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "res": [],
@@ -905,7 +913,7 @@ DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light
 KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
 RAW = ("R", "Fix", "FR")
 ACTS = "relu gelu tanh sigmoid swish gelu_erf quick_gelu".split()
-ENCODER = ("birnn", "linformer", "fixed_att")
+ENCODER = ("types", "birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
 OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".split()
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
@@ -1206,6 +1214,11 @@ class Draw:
         self.some(a, "layout", self.one(["pair"] + ["half", "tensor2tensor"] * (d % 2 == 0 and d > 3)))
         self.some(a, "first", self.int(0, 3))
         return Layer("pos", a)
+
+    def draw_types(self, d):
+        a = {}
+        self.some(a, "n", self.int(1, 3))
+        return Layer("types", a)
 
     def draw_scale(self, d):
         return Layer("scale", {"s": self.one([0.5, -1.25, 2])})

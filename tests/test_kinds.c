@@ -115,6 +115,8 @@ static const net nets[] = {
     {"classify", "rel_pos(2) -> parallel_add(rel_pos(16) -> syn_att(FR) | syn_att(V, c=3))", NULL, NULL},
     {"classify", "id", NULL, NULL},
     {"classify", "ngram", NULL, NULL},
+    {"tag", "types(3) -> universal(2, res_nd(syn_att(V)) -> types) -> types(1)", NULL, NULL},
+    {"seq2seq", "learn_pos -> types -> linear(6)", "res(mh_dot_att)", "none"},
     {"tag", "ngram(2, 7) -> ngram(9, 5, shortest=1) -> universal(2, ngram(1) -> ff)", NULL, NULL},
     {"lm", NULL, "ngram(4, 50, 3) -> res_nd(syn_att(V)) -> ngram(3, 40)", NULL},
     {"seq2seq", "ngram(16, 30) -> linear(6)", "input_feed -> ngram -> linear -> res(mh_dot_att)", "none"},

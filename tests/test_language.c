@@ -614,6 +614,7 @@ static const wrong wrongs[] = {
     {"tag", "universal(2)", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
     {"tag", "share(2)", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
     {"tag", "share(2, linear(5))", NULL, S, 1, 1, {"share", "width 5", "input 8", NULL}},
+    {"lm", NULL, "types", E, 1, 1, {"types", "inside a decoder", NULL, NULL}},
     {"tag", "id -> scale", NULL, E, 1, 7, {"scale", "factor is missing", NULL, NULL}},
     {"tag", "linear(5) -> pos(half)", NULL, S, 1, 14, {"width is 5", "even", "half", NULL}},
     {"tag", "pos(layout=halves)", NULL, E, 1, 1, {"layout is 'halves'", "'half'", NULL, NULL}},

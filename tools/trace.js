@@ -12,7 +12,7 @@ function traceView(element, data) {
   const FORMULAS = {
     embedding: 'y = w[token]',
     pos: 'y = √d x + p,  p(t,2j) = sin(t / 10000^(2j/d)),  p(t,2j+1) = cos(same)',
-    learn_pos: 'y_t = x_t + w_t', ngram: 'y_t = x_t + Σ_k w[hash(the k tokens up to t)]',
+    learn_pos: 'y_t = x_t + w_t', types: 'y_t = x_t + w[end tokens before t]', ngram: 'y_t = x_t + Σ_k w[hash(the k tokens up to t)]',
     id: 'y = x', dropout: 'y = x (while training: x / (1 − rate), or 0)',
     add: 'y = a + b', sub: 'y = a − b', mul: 'y = a b', scale: 'y = s x', sum: 'y = s Σ x',
     matmul: 'y = a b', softmax: 'y_i = exp(x_i) / Σ_j exp(x_j)', act: 'y = f(x)',
