@@ -160,6 +160,7 @@
      rms_norm(eps=1e-6)                      the same without mean and shift (section norm)
      rnn(n=d_model, cell=lstm)               a cell from token to token: lstm, gru
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
+     ssru(n=d_model)                         a cell without a recurrent product
      res(X)                                  x + X(x)
      highway(X)                              g x + (1-g) X(x), g a learned gate
      concat(X | Y)                           outputs of any number of chains side by side
@@ -10117,6 +10118,126 @@ static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
     "birnn", "i:n w:cell", 0, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward);
 
 /* ==============================================================================================
+   >>kind ssru   y_t = relu(c_t), c_t = f_t c_{t-1} + (1-f_t) u_t, u = x W^T, f = sigma(x W_f^T + b)
+   ============================================================================================== */
+
+/*
+   The simpler simple recurrent unit (Kim et al. 2019, section 3.1), which decodes in place of
+   self-attention in small students, as those of Marian. x [rows,d]; u, f, c, y [rows,n]; W, W_f
+   [n,d], b [n]; c begins at 0. Both products are those of all rows at once; what waits for the
+   token before is elementwise.
+   With dc_t = [c_t > 0] dy_t + f_{t+1} dc_{t+1}, from the last token on:
+     du_t = (1 - f_t) dc_t,  dz_t = f_t (1 - f_t) (c_{t-1} - u_t) dc_t,  z = x W_f^T + b
+     then as linear: dx += du W + dz W_f, dW += du^T x, dW_f += dz^T x, db += column sums of dz
+   Saved for backward: 0 u, which backward replaces by du, 1 f, by dz, 2 c, each [rows,n].
+   Cache of a decoded token: c. */
+
+enum { SYN__SSRU_W, SYN__SSRU_W_F, SYN__SSRU_B_F }; /* parameters */
+enum { SYN__SSRU_U, SYN__SSRU_F, SYN__SSRU_C };     /* saved buffers */
+
+static syn_status syn__ssru_shape(syn_build *b, syn_node *n) {
+  const int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
+  const int d = syn_build_width(b, n, 0);
+  int i;
+  syn__matrix_param(b, n, "w", out, d);
+  syn__matrix_param(b, n, "w_f", out, d);
+  syn__bias_param(b, n, "b_f", out);
+  for (i = SYN__SSRU_U; i <= SYN__SSRU_C; i++) syn_build_save_rows(b, n, SYN_BOTH, (size_t)out);
+  n->scratch.fixed = (size_t)out; /* dc */
+  n->cache = out;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
+}
+
+/* u, z of all rows */
+static void syn__ssru_products(syn_tape *t, const syn_node *n) {
+  syn__linear_forward(t, n, SYN__SSRU_W, -1, syn_in(t, n, 0), syn_saved(t, n, SYN__SSRU_U));
+  syn__linear_forward(t, n, SYN__SSRU_W_F, SYN__SSRU_B_F, syn_in(t, n, 0),
+                      syn_saved(t, n, SYN__SSRU_F));
+}
+/* Row r behind the state `past`, null: 0. c = u + f (c_{t-1} - u): one product for each number. */
+static void syn__ssru_row(syn_tape *t, const syn_node *n, size_t r, const float *past) {
+  const size_t size = (size_t)n->cache, at = r * size;
+  const float *u = syn_saved(t, n, SYN__SSRU_U) + at;
+  float *f = syn_saved(t, n, SYN__SSRU_F) + at, *c = syn_saved(t, n, SYN__SSRU_C) + at;
+  t->k->act(SYN__SIGMOID, f, f, size); /* f held z */
+  if (past) t->k->sub(c, past, u, size);
+  else t->k->scale(c, -1.0f, u, size);
+  t->k->mul(c, c, f, size);
+  t->k->acc(c, u, size);
+  t->k->act(SYN__RELU, syn_out(t, n)->x + at, c, size);
+}
+/* Sentences begin .. end-1 */
+static void syn__task_ssru(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const int *off = syn_out_stream(t, n)->off;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    const size_t first = (size_t)off[begin], last = (size_t)off[begin + 1], d = (size_t)n->cache;
+    size_t r;
+    for (r = first; r < last; r++)
+      syn__ssru_row(t, n, r, r > first ? syn_saved(t, n, SYN__SSRU_C) + (r - 1) * d : NULL);
+  }
+}
+static void syn__ssru_forward(syn_tape *t, const syn_node *n) {
+  syn__ssru_products(t, n);
+  syn_parallel(t, syn__task_ssru, n, (size_t)syn_out_stream(t, n)->count, 1);
+}
+/* Place by place: a later token of a prefill reads the state of the one before. */
+static void syn__ssru_step(syn_tape *t, const syn_node *n) {
+  const size_t live = (size_t)t->decode->live, size = (size_t)n->cache;
+  size_t r;
+  syn__ssru_products(t, n);
+  for (r = 0; r < (size_t)t->decode->rows; r++) {
+    const int place = t->at[SYN_TGT][r];
+    syn__ssru_row(t, n, r, place ? syn_cache_row(t, n, (int)(r % live), place - 1) : NULL);
+    memcpy(syn_cache_new(t, n, (int)r), syn_saved(t, n, SYN__SSRU_C) + r * size,
+           size * sizeof(float));
+  }
+}
+
+#ifndef SYN_NO_TRAIN
+/* One row: dc [n] of its c becomes that of the c before, its u and f become du and dz. */
+static void syn__ssru_row_back(syn_tape *t, const syn_node *n, size_t r, const float *past,
+                               float *dc) {
+  const size_t size = (size_t)n->cache, at = r * size;
+  float *u = syn_saved(t, n, SYN__SSRU_U) + at, *f = syn_saved(t, n, SYN__SSRU_F) + at;
+  size_t i;
+  t->k->act_back(SYN__RELU, dc, syn_saved(t, n, SYN__SSRU_C) + at, syn_out(t, n)->dx + at, size);
+  for (i = 0; i < size; i++) {
+    const float through = f[i] * dc[i], before = past ? past[i] : 0.0f;
+    f[i] = through * (1.0f - f[i]) * (before - u[i]);
+    u[i] = dc[i] - through;
+    dc[i] = through;
+  }
+}
+static void syn__task_ssru_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const int *off = syn_out_stream(t, n)->off;
+  float *dc = syn_scratch(t, thread);
+  for (; begin < end; begin++) {
+    const size_t first = (size_t)off[begin], d = (size_t)n->cache;
+    size_t r = (size_t)off[begin + 1];
+    memset(dc, 0, d * sizeof *dc);
+    while (r-- > first)
+      syn__ssru_row_back(t, n, r, r > first ? syn_saved(t, n, SYN__SSRU_C) + (r - 1) * d : NULL,
+                         dc);
+  }
+}
+static void syn__ssru_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_parallel(t, syn__task_ssru_back, n, (size_t)syn_out_stream(t, n)->count, 1);
+  syn__linear_backward(t, n, SYN__SSRU_W, -1, x, syn_saved(t, n, SYN__SSRU_U));
+  syn__linear_backward(t, n, SYN__SSRU_W_F, SYN__SSRU_B_F, x, syn_saved(t, n, SYN__SSRU_F));
+}
+#endif
+static const syn_kind syn__kind_ssru = {
+    SYN__FIELD(name, "ssru"), SYN__FIELD(args, "i:n"), SYN__FIELD(flags, 0),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__ssru_shape),
+    SYN__FIELD(forward, syn__ssru_forward), SYN__FIELD(backward, SYN__BACK(syn__ssru_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__ssru_step), SYN__FIELD(cost, NULL)};
+
+/* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
@@ -14551,7 +14672,7 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types)
+  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};

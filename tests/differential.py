@@ -474,6 +474,17 @@ class Net:
     def layer_rnn(self, l, x, path, s):
         return self.recurrent(x, path, l.args.get("n", self.d), l.args.get("cell", "lstm"))
 
+    def layer_ssru(self, l, x, path, s):
+        n = l.args.get("n", self.d)
+        u = self.linear(x, path, n, "w", None)
+        f = apply("sigmoid", self.linear(x, path, n, "w_f", "b_f"))
+        c, states = Var(np.zeros((x.v.shape[0], n), dtype=Tape.dtype)), []
+        for t in range(x.v.shape[1]):
+            at = (slice(None), t)
+            c = add(pick(u, at), mul(pick(f, at), add(c, scale(pick(u, at), -1.0))))
+            states.append(c)
+        return apply("relu", stack(states, 1), s.valid)
+
     def layer_birnn(self, l, x, path, s):
         n, cell = l.args.get("n", self.d) // 2, l.args.get("cell", "lstm")
         ends = s.valid.sum(axis=1).astype(int)[:, None]
@@ -893,7 +904,7 @@ ARGUMENTS = {
     "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
-    "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "res": [],
+    "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "ssru": ["n"], "res": [],
     "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"], "share": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
                 "shared", "scale", "bias", "kv", "window"],
@@ -919,7 +930,7 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
 FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
-SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn syn_att syn_att "
+SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn ssru syn_att syn_att "
           "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
 NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal share".split()
 WANTED = ([name for name in ARGUMENTS] +
@@ -1103,7 +1114,7 @@ class Draw:
             return self.draw_nested(name, d, depth)
         if self.focus == name and name[:7] == "rel_pos":
             return self.draw_biased(d, name)
-        if name in ("linear", "ff", "cnn", "rnn", "birnn"):
+        if name in ("linear", "ff", "cnn", "rnn", "birnn", "ssru"):
             return self.sized(name, d)
         layer = getattr(self, "draw_" + name)(d)
         return self.finish(layer, d, self.source_width if name in ("mlp_src_att", "mlp_att") else d)

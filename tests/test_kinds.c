@@ -101,6 +101,8 @@ static const net nets[] = {
     {"lm", NULL, "res_d(rnn(cell=gru)) -> rnn(5, cell=gru) -> linear", NULL},
     {"seq2seq", "dropout -> birnn -> repeat(2, res_d(rnn))",
      "repeat(2, res_d(rnn)) -> res_d(mh_dot_att) -> ff", NULL},
+    {"lm", NULL, "res_d(ssru) -> ssru(6) -> norm", "none"},
+    {"seq2seq", "ssru -> res(ssru)", "universal(2, res(ssru) -> norm -> res(mh_dot_att)) -> ssru(9)", NULL},
     {"classify", "birnn(cell=gru) -> res_nd(rnn(cell=gru)) -> birnn(2)", NULL, NULL},
     {"tag", "dropout -> birnn(6) -> rnn(3, gru)", NULL, NULL},
     {"classify", "pos -> res_nd(syn_att(V)) -> norm", NULL, NULL},

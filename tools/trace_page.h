@@ -22,7 +22,7 @@ static const char *const trace_page[] = {
     "    cnn: 'y_t = act(b + Σ_i W_i x_(t+i)),  i: the places of the kernel',\n",
     "    norm: 'y = (x − mean) / √(var + 10⁻⁶) · g + b',\n",
     "    rms_norm: 'y = x / √(mean(x²) + 10⁻⁶) · g',\n",
-    "    rnn: 'h_t = cell(x_t, h_(t−1))', birnn: 'h = [cell from the left; cell from the right]',\n",
+    "    rnn: 'h_t = cell(x_t, h_(t−1))', ssru: 'c_t = f_t c_(t−1) + (1 − f_t) u_t,  y_t = relu(c_t)', birnn: 'h = [cell from the left; cell from the right]',\n",
     "    highway: 'y = g x + (1 − g) c,  g = σ(x Wᵀ + b)',\n",
     "    concat: 'y = [a; b; …] along the width', parallel_add: 'y = a + b + …',\n",
     "    universal: 'x_t + p_t + p_s before step s', share: 'n steps with the same weights', input_feed: 'y_t = [z_(t−1); x_t]',\n",
