@@ -13,7 +13,7 @@
    `+=`, because an operand may be read twice: then both parts count. One walk gives all gradients;
    trying each weight, as in lesson 2, takes two forward passes for each of them.
    The second part learns XOR on this tape and on the library's. Both add up products in the same
-   order, each rounded once (fmaf, see lesson 12), so the loss and all gradients have the same bits.
+   order, each rounded once (fmaf, see lesson 15), so the loss and all gradients have the same bits.
 
    To try: write = instead of += in the rule of MUL: which gradient of the first part is wrong? Let
    `backward` walk forwards: what is left of the gradients? Add an operation, for instance a square.

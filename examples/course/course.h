@@ -32,7 +32,7 @@
 #ifndef COURSE_LINKED
 #define SYNTHESIZER_IMPLEMENTATION
 #endif
-#define SYN_EXACT /* the same bits even where there is no instruction for fma; see lesson 12 */
+#define SYN_EXACT /* the same bits even where there is no instruction for fma; see lesson 15 */
 #include "../../synthesizer.h"
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static inline void take_step(syn_tensor *a, float rate) {
   for (i = 0; a && i < syn_count(a); i++) a->x[i] -= rate * a->dx[i];
 }
 
-/* From lesson 5: a new tensor on the tape with a copy of the numbers that the library's network has
+/* From lesson 6: a new tensor on the tape with a copy of the numbers that the library's network has
    at `path`, for instance the weights "decoder.0.w_q". *of receives where the network keeps its
    numbers (of->x) and their gradient (of->dx). NULL: there is none of this name. */
 static inline syn_tensor *copy_of(syn_tape *t, const syn_run *run, const char *path,
