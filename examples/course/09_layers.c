@@ -13,6 +13,13 @@
                       the sum, norm(x + layer(x)): then the rate must grow slowly at first
      pos              adds to each row numbers that tell its place
 
+   How the gradient comes back through a norm, for a row x of d numbers, n = (x - mean) / deviation,
+   and the gradient g of n. All numbers of a row share its mean and its deviation, so that each
+   number of x changes all of n, and two terms come in that a single number does not have:
+
+     dx_i = (g_i - mean(g) - n_i mean(g n)) / deviation
+
+   The program compares this with the library.
    First table: a task that asks two things at once, the digit at a place and the digit of a name. A
    head has one row of weights that sum to 1: it can look at one thing well. Two heads look at two.
    Second table: a network of four layers, and the same without one part. Without residuals almost
@@ -52,6 +59,44 @@ static double train(syn_context *c, const char *decoder, int heads, int task, in
   return mean;
 }
 
+/* dx [d] from x [d] and the gradient g [d] of its norm, without gain and shift. */
+static void norm_backward(const float *x, const float *g, float *dx, int d) {
+  double mean = 0, variance = 0, mean_g = 0, mean_gn = 0;
+  for (int i = 0; i < d; i++) mean += (double)x[i] / d;
+  for (int i = 0; i < d; i++) variance += pow((double)x[i] - mean, 2) / d;
+  double deviation = sqrt(variance + 1e-6); /* a row of equal numbers is not divided by 0 */
+  for (int i = 0; i < d; i++) mean_g += (double)g[i] / d;
+  for (int i = 0; i < d; i++) mean_gn += (double)g[i] * ((double)x[i] - mean) / deviation / d;
+  for (int i = 0; i < d; i++) {
+    double n = ((double)x[i] - mean) / deviation;
+    dx[i] = (float)(((double)g[i] - mean_g - n * mean_gn) / deviation);
+  }
+}
+/* The same with a network of the library that has no layer but a norm. */
+static int compare_norm(syn_context *c) {
+  syn_config config = {.task = "lm", .decoder = "norm", .d_model = WIDTH, .heads = 1, .max_len = T,
+                       .tgt_vocab = VOCABULARY};
+  syn_limits limits = {.keep = 1}; /* every value can be looked at afterwards */
+  syn_run *run = syn_run_new(c, syn_model_new(c, &config), &limits);
+  syn_random r = {5};
+  syn_value x, y;
+  float dx[WIDTH], largest = 0, difference = 0;
+  make_batch(&r, COPY);
+  if (syn_run_backward(run, &batch, NULL) || syn_run_value(run, "decoder", 0, &x) ||
+      syn_run_value(run, "decoder.0", 0, &y))
+    return 1;
+  for (int row = 0; row < T; row++) { /* of the first sentence */
+    norm_backward(x.x + row * WIDTH, y.dx + row * WIDTH, dx, WIDTH);
+    for (int i = 0; i < WIDTH; i++) {
+      largest = fmaxf(largest, fabsf(dx[i]));
+      difference = fmaxf(difference, fabsf(dx[i] - x.dx[row * WIDTH + i]));
+    }
+  }
+  printf("gradient through a norm, by hand and by the library: %s\n\n",
+         largest > 0 && difference < 1e-5f * largest ? "equal" : "NOT EQUAL");
+  return 0;
+}
+
 int main(void) {
   static const struct {
     const char *name, *decoder;
@@ -63,6 +108,7 @@ int main(void) {
       {"no pos", "repeat(4, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm"}};
   syn_context c;
   syn_context_init(&c, NULL);
+  if (compare_norm(&c)) return puts(c.message), 1;
   printf("a place and a name at once, one layer of width %d\n   heads      loss\n", WIDTH);
   for (int heads = 1; heads <= 4; heads *= 2)
     printf("%8d%10.3f\n", heads,

@@ -10,8 +10,8 @@ static void exercise(syn_context *c, syn_tape *t) {
   syn_random r = {66};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *q = random_tensor(t, T, D, &r, 1);
   syn_tensor *k = random_tensor(t, T, D, &r, 1), *v = random_tensor(t, T, D, &r, 1);
-  syn_tensor *columns[3], *scores, *weights, *head[HEADS], *both, *sum, *loss;
-  float norm[T][D];
+  syn_tensor *columns[3], *scores, *weights, *head[HEADS], *both, *sum, *loss, *goal;
+  float norm[T][D], deviation[T], dsum[T][D], means[T][2];
   int h, i, j;
   static const char *const names[HEADS] = {"answers of head 0", "answers of head 1"};
   static const char *const parts[] = {"q of head 0", "k of head 0", "v of head 0"};
@@ -45,11 +45,26 @@ static void exercise(syn_context *c, syn_tape *t) {
   for (i = 0; i < T; i++) {
     float mean = 0, variance = 0;
     /* HOLE: mean, then variance */
+    deviation[i] = sqrtf(variance + 1e-6f);
     for (j = 0; j < D; j++) norm[i][j] = HOLE;
   }
   check_array("norm", &norm[0][0], T, D);
 
-  /* 5. The gradient of x through the residual alone: with the loss = the sum of all numbers of
+  /* 5. Back through the norm: goal->x [T,D] is the gradient of `norm`, g in lesson 9. mean_g is the
+     mean of row i of it, mean_gn that of its products with `norm`; dsum: the gradient of `sum`. */
+  goal = random_tensor(t, T, D, &r, 1);
+  for (i = 0; i < T; i++) {
+    float mean_g = 0, mean_gn = 0;
+    for (j = 0; j < D; j++) mean_g += HOLE;
+    for (j = 0; j < D; j++) mean_gn += HOLE;
+    means[i][0] = mean_g, means[i][1] = mean_gn;
+    for (j = 0; j < D; j++)
+      dsum[i][j] = HOLE;
+  }
+  check_array("mean_g and mean_gn", &means[0][0], T, 2);
+  check_array("gradient of sum", &dsum[0][0], T, D);
+
+  /* 6. The gradient of x through the residual alone: with the loss = the sum of all numbers of
      `sum`, what must it be? Then look at the gradient of v. */
   loss = HOLE;
   /* HOLE */

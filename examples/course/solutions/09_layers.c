@@ -10,8 +10,8 @@ static void exercise(syn_context *c, syn_tape *t) {
   syn_random r = {66};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *q = random_tensor(t, T, D, &r, 1);
   syn_tensor *k = random_tensor(t, T, D, &r, 1), *v = random_tensor(t, T, D, &r, 1);
-  syn_tensor *columns[3], *scores, *weights, *head[HEADS], *both, *sum, *loss;
-  float norm[T][D];
+  syn_tensor *columns[3], *scores, *weights, *head[HEADS], *both, *sum, *loss, *goal;
+  float norm[T][D], deviation[T], dsum[T][D], means[T][2];
   int h, i, j;
   static const char *const names[HEADS] = {"answers of head 0", "answers of head 1"};
   static const char *const parts[] = {"q of head 0", "k of head 0", "v of head 0"};
@@ -46,11 +46,26 @@ static void exercise(syn_context *c, syn_tape *t) {
     float mean = 0, variance = 0;
     for (j = 0; j < D; j++) mean += sum->x[i * D + j] / D;
     for (j = 0; j < D; j++) variance += (sum->x[i * D + j] - mean) * (sum->x[i * D + j] - mean) / D;
-    for (j = 0; j < D; j++) norm[i][j] = (sum->x[i * D + j] - mean) / sqrtf(variance + 1e-6f);
+    deviation[i] = sqrtf(variance + 1e-6f);
+    for (j = 0; j < D; j++) norm[i][j] = (sum->x[i * D + j] - mean) / deviation[i];
   }
   check_array("norm", &norm[0][0], T, D);
 
-  /* 5. The gradient of x through the residual alone: with the loss = the sum of all numbers of
+  /* 5. Back through the norm: goal->x [T,D] is the gradient of `norm`, g in lesson 9. mean_g is the
+     mean of row i of it, mean_gn that of its products with `norm`; dsum: the gradient of `sum`. */
+  goal = random_tensor(t, T, D, &r, 1);
+  for (i = 0; i < T; i++) {
+    float mean_g = 0, mean_gn = 0;
+    for (j = 0; j < D; j++) mean_g += goal->x[i * D + j] / D;
+    for (j = 0; j < D; j++) mean_gn += goal->x[i * D + j] * norm[i][j] / D;
+    means[i][0] = mean_g, means[i][1] = mean_gn;
+    for (j = 0; j < D; j++)
+      dsum[i][j] = (goal->x[i * D + j] - mean_g - norm[i][j] * mean_gn) / deviation[i];
+  }
+  check_array("mean_g and mean_gn", &means[0][0], T, 2);
+  check_array("gradient of sum", &dsum[0][0], T, D);
+
+  /* 6. The gradient of x through the residual alone: with the loss = the sum of all numbers of
      `sum`, what must it be? Then look at the gradient of v. */
   loss = syn_sum(sum);
   syn_backward(loss);
