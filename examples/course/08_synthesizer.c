@@ -38,7 +38,7 @@
 #include "tasks.h" /* make_batch: sentences of a task, into the arrays tokens and labels */
 enum { WIDTH = 16, UPDATES = 600 }; /* of a row of x; steps of training */
 
-/* -- training and counting; lessons 9 and 11 explain networks, here one line of text is enough -- */
+/* -- training and counting; lessons 9 and 11 explain networks, here a line of text is enough -- */
 
 /* A network whose decoder is described by a text, trained on a task. */
 

@@ -13,7 +13,7 @@
                       the sum, norm(x + layer(x)): then the rate must grow slowly at first
      pos              adds to each row numbers that tell its place
 
-   How the gradient comes back through a norm, for a row x of d numbers, n = (x - mean) / deviation,
+   The gradient through a norm, for a row x of d numbers, n = (x - mean) / deviation,
    and the gradient g of n. All numbers of a row share its mean and its deviation, so that each
    number of x changes all of n, and two terms come in that a single number does not have:
 

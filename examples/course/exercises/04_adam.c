@@ -54,7 +54,7 @@ static void adam(float decay) {
     look("m without bias", t, mean);
     look("v without bias", t, square);
     look("move of Adam", t, move);
-    /* 8. AdamW subtracts rate times decay times x, too: the x before the step. No gradient is in it.
+    /* 8. AdamW subtracts rate times decay times x, too: of the x before the step, without gradient.
        (For Adam decay is 0.) */
     for (int i = 0; i < NUMBERS; i++) smaller[i] = HOLE;
     look("decay of AdamW", t, smaller);
