@@ -158,7 +158,8 @@
      act(act=relu)                           elementwise: the words of ff up to quick_gelu
      norm(eps=1e-6, bias=1)                  layer normalization
      rms_norm(eps=1e-6)                      the same without mean and shift (section norm)
-     rnn(n=d_model, cell=lstm)               a cell from token to token: lstm, gru
+     rnn(n=d_model, cell=lstm, state=zero)   a cell from token to token: lstm, gru; state=source:
+                                             h begins as the last row of the encoder's output
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
      ssru(n=d_model)                         a cell without a recurrent product
      res(X)                                  x + X(x)
@@ -292,7 +293,7 @@
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
        sources of tag have no end.
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
-       source.
+       source, or rnn(state=source).
      - A decoder packs the weights when it is made: make a new one after training on.
      - A process that only decodes should call syn_model_pack after loading: all decoders then share
        one copy of the weights, where otherwise each packs a copy of its own.
@@ -9810,6 +9811,10 @@ static const syn_kind syn__kind_rms_norm = SYN__KIND_OF_ROWS(
    gru (Cho et al. 2014, first version: r behind the product), G = 3, gates r, z, n:
      r, z = sigma(a + p),  m = p of gate n,  n = tanh(a + r m),  h_t = (1-z) n + z h_{t-1}
    x [rows,d], y [rows,n]: the h_t; W_i [G n,d], W_h [G n,n], b_i, b_h [G n]. h and c begin at 0.
+   state=source, of a decoder: h_0 = u_S, the row of the encoder's output [source rows,n] at the
+   last token of the source; c_0 = 0 (after Sutskever, Vinyals and Le 2014, whose decoder begins
+   with h and c of each layer of the encoder). Sockeye, the program of Domhan's RNMT, computes more:
+   each h_0 and c_0 of its decoder is a layer tanh(W u_S + b) with weights of its own.
    birnn (Schuster and Paliwal 1997): two directions of width n/2; direction 1 reads each sentence
    from its last token to its first. y = [direction 0; direction 1].
 
@@ -9830,9 +9835,11 @@ typedef struct syn__rnn {
   int gates;      /* G: 4 is lstm, 3 is gru */
   int n;          /* width of one direction */
   int directions; /* 1, of birnn 2 */
+  int source;     /* 1: h_0 is a row of input 1, the encoder's output */
 } syn__rnn;
 
 static const char *const syn__cell_names[] = {"lstm", "gru"};
+static const char *const syn__state_names[] = {"zero", "source"};
 enum { SYN__W_I, SYN__W_H, SYN__B_I, SYN__B_H, SYN__CELL_PARAMS }; /* of one direction */
 enum { SYN__RNN_GATES, SYN__RNN_CELLS, SYN__RNN_ORDER, SYN__RNN_FORWARD, SYN__RNN_BACKWARD };
 
@@ -9893,6 +9900,21 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
   return syn_build_save(b, n, SYN_BACKWARD, e);
 }
 
+/* With state=source the node has a second input. */
+static int syn__rnn_build(syn_build *b, const syn_layer *l, int x) {
+  int in[2];
+  if (!syn_arg_word(b, "state", syn__state_names, 2, 0)) return syn__build_leaf(b, l, x);
+  if (!b->decoder || b->encoder_out < 0) {
+    syn__fail_build(b, SYN_E_TEXT, "state=source %s", b->decoder ? "where there is no encoder"
+                                                                 : "inside the encoder");
+    return -1;
+  }
+  in[0] = x;
+  in[1] = b->encoder_out;
+  b->n_source_layers++;
+  return syn__node_done(b, syn__node_new(b, l->kind, 2, in));
+}
+
 /* birnn, which no decoder has, is the one without a step. */
 static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   syn__rnn *own = (syn__rnn *)syn_build_own(b, n, sizeof *own);
@@ -9908,6 +9930,10 @@ static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   own->gates = gru ? 3 : 4;
   own->n = out / directions;
   own->directions = directions;
+  own->source = n->n_in == 2;
+  if (own->source && syn_build_width(b, n, 1) != own->n)
+    return syn__fail_build(b, SYN_E_SHAPE, "state=source: the encoder's output has width %d, the"
+                           " state %d", syn_build_width(b, n, 1), own->n);
   n->cache = gru ? own->n : 2 * own->n;
   syn__rnn_params(b, n, own, syn__rnn_names[directions - 1]);
   if (directions == 2) syn__rnn_params(b, n, own, syn__rnn_names[2]);
@@ -9930,6 +9956,13 @@ static size_t syn__rnn_row(const syn__rnn_direction *s, size_t i, int t) {
 /* Offset in y of this direction's part of a row. */
 static size_t syn__rnn_column(const syn__rnn_direction *s, size_t row) {
   return (row * (size_t)s->own->directions + (size_t)s->direction) * s->n;
+}
+
+/* Where h_0 of running sentence i, or of hypothesis i, lies in the encoder's output. */
+static size_t syn__rnn_source(const syn_tape *t, const syn__rnn_direction *s, size_t i) {
+  const int sentence = s->order ? s->order[i] : t->decode->sentence[s->first + i];
+  const int *off = s->order ? t->stream[SYN_SRC].off : t->decode->source_off;
+  return ((size_t)off[sentence + 1] - 1) * s->n;
 }
 
 /* Counting sort, longest sentence first, equal lengths in their order: order [count]. Then behind
@@ -9994,13 +10027,13 @@ static syn__rnn_direction syn__rnn_begin(syn_tape *t, const syn_node *n, int dir
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_direction *s = (const syn__rnn_direction *)job;
   size_t i, n = s->n, size = (size_t)s->node->cache;
-  int lstm = s->own->gates == 4;
+  int lstm = s->own->gates == 4, begins = !s->t && (lstm || !s->own->source);
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t);
     float *y = syn_out(t, s->node)->x + syn__rnn_column(s, row), *kept = s->kept + row * n;
     float *h = s->state + i * size, *c = h + n;
-    const float *past = !s->t ? NULL : lstm ? c : h;
+    const float *past = begins ? NULL : lstm ? c : h;
     (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + row * s->wide, s->part + i * s->wide, past,
                                     n);
     memcpy(h, y, n * sizeof *h);
@@ -10008,11 +10041,15 @@ static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin
   }
 }
 /* p = h W_h^T + b_h, then the cell, for the first `count` running rows. At the beginning h is 0 and
-   p is b_h. */
+   p is b_h, or h is of the source. */
 static void syn__rnn_advance(syn_tape *t, const syn__rnn_direction *s, size_t count) {
-  int rows = (int)count;
+  int rows = (int)count, known = s->t || s->own->source;
+  size_t i;
+  for (i = 0; i < count && known && !s->t; i++)
+    memcpy(s->state + i * (size_t)s->node->cache,
+           syn_in(t, s->node, 1)->x + syn__rnn_source(t, s, i), s->n * sizeof(float));
   syn_gemm(t, syn_matrix_of(s->part, rows, (int)s->wide, 0),
-           syn_matrix_of(s->state, rows, s->t ? (int)s->n : 0, (size_t)s->node->cache), s->panels,
+           syn_matrix_of(s->state, rows, known ? (int)s->n : 0, (size_t)s->node->cache), s->panels,
            syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
   syn_parallel(t, syn__task_rnn, s, count, 8);
 }
@@ -10060,6 +10097,8 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
     float *before = s->h_before + row * s->n;
     t->k->acc(dh, y->dx + syn__rnn_column(s, row), s->n);
     if (s->t) memcpy(before, y->x + syn__rnn_column(s, old), s->n * sizeof *before);
+    else if (s->own->source)
+      memcpy(before, syn_in(t, s->node, 1)->x + syn__rnn_source(t, s, i), s->n * sizeof *before);
     else memset(before, 0, s->n * sizeof *before);
     if (s->own->gates != 4) t->k->gru_back(gates, dp, dh, kept, before, s->n);
     else
@@ -10069,19 +10108,21 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
 }
 
 /* Backward through time, for one direction: dh_{t-1} = dp_t W_h, of gru added to what the cell left
-   in dh; the cell of lstm leaves nothing there. */
+   in dh; the cell of lstm leaves nothing there. dh_0 goes to the row of the source. */
 static void syn__rnn_back_through_time(syn_tape *t, syn__rnn_direction *s, int longest) {
-  size_t count = (size_t)s->running[0] * s->n;
+  size_t sentences = (size_t)s->running[0], count = sentences * s->n, i;
   int gru = s->own->gates != 4;
   memset(s->dh, 0, count * sizeof *s->dh);
   if (s->dc) memset(s->dc, 0, count * sizeof *s->dc);
   for (s->t = longest - 1; s->t >= 0; s->t--) {
     int rows = s->running[s->t + 1];
     syn_parallel(t, syn__task_rnn_back, s, (size_t)rows, 8);
-    if (s->t)
+    if (s->t || s->own->source)
       syn_gemm(t, syn_matrix_of(s->dh, rows, (int)s->n, 0),
                syn_matrix_of(s->dstep, rows, (int)s->wide, 0), s->panels, NULL, gru);
   }
+  for (i = 0; i < sentences && s->own->source; i++)
+    t->k->acc(syn_in(t, s->node, 1)->dx + syn__rnn_source(t, s, i), s->dh + i * s->n, s->n);
 }
 
 /* Behind the passes through time: dx += da W_i, dW_i += da^T x, db_i += column sums of da, and
@@ -10110,8 +10151,8 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_rnn = {
-    SYN__FIELD(name, "rnn"), SYN__FIELD(args, "i:n w:cell"), SYN__FIELD(flags, 0),
-    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__rnn_shape),
+    SYN__FIELD(name, "rnn"), SYN__FIELD(args, "i:n w:cell w:state"), SYN__FIELD(flags, 0),
+    SYN__FIELD(build, syn__rnn_build), SYN__FIELD(shape, syn__rnn_shape),
     SYN__FIELD(forward, syn__rnn_forward), SYN__FIELD(backward, SYN__BACK(syn__rnn_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__rnn_step), SYN__FIELD(cost, NULL)};
 static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
@@ -15608,7 +15649,7 @@ static syn_status syn__build_sides(syn_build *b, syn_model *m) {
     /* Without it the model would train without complaint and translate nothing. */
     if (x >= 0 && k->encoder && !b->n_source_layers)
       return syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
-                       "(mh_dot_att), here is none");
+                       "(mh_dot_att), or rnn(state=source): here is none");
   }
   b->layer = NULL;
   m->encoded = k->encoder ? b->encoder_out : x;
@@ -29065,6 +29106,7 @@ static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
   int32_t op[6];
+  if (own->source) return syn__lower_refuse(l, n, "state=source");
   h = syn__lower_state(l, own->n);
   a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
   p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);

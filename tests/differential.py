@@ -446,13 +446,14 @@ class Net:
 
     # recurrent layers
 
-    def recurrent(self, x, path, n, cell):
-        """The states [B,T,n] of a cell that starts from 0"""
+    def recurrent(self, x, path, n, cell, first=None):
+        """The states [B,T,n] of a cell that starts from h = first [B,n], or from 0"""
         gates = 4 if cell == "lstm" else 3
         a = self.linear(x, path, gates * n, "w_i", "b_i")
         w = self.param(f"{path}.w_h", (gates * n, n))
         b = self.bias(f"{path}.b_h", (gates * n,))
-        h = c = Var(np.zeros((x.v.shape[0], n), dtype=Tape.dtype))
+        c = Var(np.zeros((x.v.shape[0], n), dtype=Tape.dtype))
+        h = c if first is None else first
         states = []
 
         def part(y, i):
@@ -472,7 +473,11 @@ class Net:
         return stack(states, 1)
 
     def layer_rnn(self, l, x, path, s):
-        return self.recurrent(x, path, l.args.get("n", self.d), l.args.get("cell", "lstm"))
+        first = None
+        if l.args.get("state") == "source":
+            last = s.source.valid.sum(axis=1).astype(int) - 1
+            first = pick(s.source.final, (np.arange(len(last)), last))
+        return self.recurrent(x, path, l.args.get("n", self.d), l.args.get("cell", "lstm"), first)
 
     def layer_ssru(self, l, x, path, s):
         n = l.args.get("n", self.d)
@@ -904,7 +909,7 @@ ARGUMENTS = {
     "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
-    "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell"], "birnn": ["n", "cell"], "ssru": ["n"], "res": [],
+    "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell", "state"], "birnn": ["n", "cell"], "ssru": ["n"], "res": [],
     "highway": [], "concat": [], "parallel_add": [], "repeat": ["n"], "universal": ["n"], "share": ["n"],
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
                 "shared", "scale", "bias", "kv", "window"],
@@ -941,7 +946,7 @@ WANTED = ([name for name in ARGUMENTS] +
           [f"{n} {c}" for n in ("rnn", "birnn") for c in ("lstm", "gru")] +
           ["rope layout=half", "rope layout=pair", "rope before V"] +
           [f"pos layout={n}" for n in ("pair", "half", "tensor2tensor")] +
-          ["linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
+          ["rnn state=source", "linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
            "source=upper", "source=increasing", "source=decreasing", "source in universal",
@@ -1146,7 +1151,7 @@ class Draw:
             self.feature(f"{name} {a.get('act', 'glu' if name == 'cnn' else 'relu')}")
         if name in ("rnn", "birnn"):
             self.feature(f"{name} {a.get('cell', 'lstm')}")
-        self.feature(*(f"{name} {k}={a[k]}" for k in ("layout", "bias", "scale", "softmax", "mix", "shared")
+        self.feature(*(f"{name} {k}={a[k]}" for k in ("layout", "state", "bias", "scale", "softmax", "mix", "shared")
                        if k in a))
 
     def some(self, a, name, value):
@@ -1173,6 +1178,11 @@ class Draw:
         given = n or (self.int(3, 10) if self.chance(self.likely) else None)
         if name == "birnn" and (given or self.d) % 2:
             given = 2 * self.int(2, 5)
+        if (name == "rnn" and self.side == "decoder" and self.task == "seq2seq" and not n and
+                self.chance(0.5)):
+            given = self.source_width
+            a["state"] = "source"
+            self.feature("rnn.state", "rnn state=source")
         if given and (given != self.d or self.chance(0.5)):
             a["n"] = given
         if name in ("linear", "ff"):

@@ -101,6 +101,8 @@ static const net nets[] = {
     {"lm", NULL, "res_d(rnn(cell=gru)) -> rnn(5, cell=gru) -> linear", NULL},
     {"seq2seq", "dropout -> birnn -> repeat(2, res_d(rnn))",
      "repeat(2, res_d(rnn)) -> res_d(mh_dot_att) -> ff", NULL},
+    {"seq2seq", "rnn(6, gru)", "rnn(6, gru, source) -> linear(8) -> rnn(state=zero)", "none"},
+    {"seq2seq", "res_d(rnn)", "rnn(state=source) -> ff -> res_d(rnn(cell=gru, state=source)) -> res(mh_dot_att)", NULL},
     {"lm", NULL, "res_d(ssru) -> ssru(6) -> norm", "none"},
     {"seq2seq", "ssru -> res(ssru)", "universal(2, res(ssru) -> norm -> res(mh_dot_att)) -> ssru(9)", NULL},
     {"classify", "birnn(cell=gru) -> res_nd(rnn(cell=gru)) -> birnn(2)", NULL, NULL},
@@ -1233,6 +1235,8 @@ static void test_coverage(void) {
     CHECK(cases_with(syn__cell_names[i]) > 0, "cell=%s has no case", syn__cell_names[i]);
   for (i = 0; i < SYN__COUNT(syn__pos_layouts); i++)
     CHECK(cases_with(syn__pos_layouts[i]) > 0, "layout=%s has no case", syn__pos_layouts[i]);
+  for (i = 0; i < SYN__COUNT(syn__state_names); i++)
+    CHECK(cases_with(syn__state_names[i]) > 0, "state=%s has no case", syn__state_names[i]);
   for (i = 0; i < SYN__COUNT(syn__mix_names); i++)
     CHECK(cases_with(syn__mix_names[i]) > 0, "mix=%s has no case", syn__mix_names[i]);
   for (i = 0; i < SYN__COUNT(syn__source_names); i++)
