@@ -1034,6 +1034,11 @@ class Draw:
             self.feature("input_feed")
             size, d = self.sized(self.one(["linear", "ff", "cnn", "rnn"]), d)
             first, focus = [Layer("input_feed"), size], None if focus == "input_feed" else focus
+        if self.task == "seq2seq" and self.chance(0.2):
+            d = self.source_width
+            cell = self.one(["lstm", "gru"])
+            first.append(Layer("rnn", {"n": d, "cell": cell, "state": "source"}))
+            self.feature("rnn", "rnn.n", "rnn.cell", "rnn " + cell, "rnn.state", "rnn state=source")
         self.decoder, self.out_width = self.draw_chain(d, 0, focus)
         self.decoder = first + self.decoder
         if self.task == "seq2seq" and not self.attends(self.decoder):
@@ -1178,16 +1183,11 @@ class Draw:
         given = n or (self.int(3, 10) if self.chance(self.likely) else None)
         if name == "birnn" and (given or self.d) % 2:
             given = 2 * self.int(2, 5)
-        if (name == "rnn" and self.side == "decoder" and self.task == "seq2seq" and not n and
-                self.chance(0.5)):
-            given = self.source_width
-            a["state"] = "source"
-            self.feature("rnn.state", "rnn state=source")
         if given and (given != self.d or self.chance(0.5)):
             a["n"] = given
         if name in ("linear", "ff"):
             self.some(a, "bias", self.int(0, 1))
-        if name in ("ff", "cnn") and self.chance(0.7):
+        if name in ("ff", "cnn") and self.chance(0.85):
             a["act"] = self.one([*ACTS, *GATES])
         if name in ("rnn", "birnn"):
             self.some(a, "cell", self.one(["lstm", "gru"]))
@@ -1623,6 +1623,8 @@ def conditioned(net, batch):
     if net.draw.task != "classify":
         asked = (batch["labels"] != PAD)[..., None]
         wide["logits"] = wide["logits"] * asked
+    if not all(np.isfinite(y).all() for y in wide.values()):
+        raise Redraw("an answer that is not finite")
     if Tape.kink < KINK:
         raise Redraw("a relu at its kink")
     worst, Tape.noise = 0.0, net.rng
