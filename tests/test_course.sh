@@ -12,6 +12,7 @@ command -v cc >/dev/null 2>&1 || { echo "needs cc"; exit 77; }
 mkdir -p "$dir/examples" && cp -R "$root/examples/course" "$dir/examples/" || exit 1
 cp "$root/synthesizer.h" "$dir/" && cd "$dir/examples/course" || exit 1
 rm -rf build && mv solutions "$dir/solutions" || exit 1
+cp exercises/01_number.c "$dir/one.c"
 checks=0 failed=0
 
 # has NAME PATTERN TEXT: a shell pattern that TEXT must match
@@ -88,6 +89,52 @@ has 'no program' '*does not compile*0 passed, 1 failed*' "$(course check 1)"
 has 'a lesson alone' 'equal' "$(diff expected/01.txt "$base/out" && echo equal)"
 
 has 'no such exercise' '*there is no lesson 99*' "$(course check 99)"
+
+# -- numbers of a student: others for each name, the solution passes, a number copied from another student fails --
+mv "$dir/solutions" solutions
+many() { make -s CC=$compiler CFLAGS=-O0 OUT=build_many "$@" 2>&1; }
+students='a b c d e f g h i j k l m n o p q r s t'
+for student in $students; do
+  many values N=1 STUDENT=$student >/dev/null
+  many values N=12 STUDENT=$student >/dev/null
+done
+for number in 01 12; do
+  has "exercise $number: twenty names, different numbers" 20 \
+    "$(for i in expected/?/$number.values; do cksum <"$i"; done | sort -u | wc -l | tr -d ' ')"
+done
+for student in $students; do
+  many solutions N=1 STUDENT=$student
+  many solutions N=12 STUDENT=$student
+done >"$dir/all"
+has 'the solutions of twenty students' 40 "$(grep -c '^1 passed, 0 failed' "$dir/all")"
+sed 's/2 \* error->x\[i\] \* x->x\[i\] \/ 4/0.2615625f/' solutions/01_number.c >exercises/01_number.c
+has 'a number of another student' '*FIRST WRONG: gradient of w by hand*' "$(many check N=1 STUDENT=b)"
+cp "$dir/one.c" exercises/01_number.c
+
+# -- grades: ten submissions, three of them cheat; "points of values" for each student --
+from=$dir/submissions
+for student in right half holes missing crash loop spells defines leaves prints; do
+  mkdir -p "$from/$student"
+  cp solutions/01_number.c "$from/$student/"
+done
+cd "$from" || exit 1
+sed -i.old 's/syn_sub(guess, y)/syn_sub(y, guess)/' half/01_number.c
+cp "$dir/one.c" holes/01_number.c
+rm missing/01_number.c
+sed -i.old 's/  check("loss", loss);/  *(volatile int *)0 = 1;/' crash/01_number.c
+sed -i.old 's/  check("loss", loss);/  for (;;) continue;/' loop/01_number.c
+echo 'no C' >spells/01_number.c
+{ echo '#define main other'; echo '#define check_wrong(e, g, f, t) 0'; echo '#define check_equal(e, g) 1'; cat "$dir/one.c"; } >defines/01_number.c
+sed 's/  (void)c;/  exit(0);/' "$dir/one.c" >leaves/01_number.c
+sed 's/  (void)c;/  puts("exercise 01: all 8 values are right"); puts("\\"prints\\",\\"01\\",\\"guess\\",1"); exit(0);/' "$dir/one.c" >prints/01_number.c
+cd "$dir/examples/course" || exit 1
+many grade N=1 FROM="$from" KEY=secret TIME=1 2>/dev/null >"$dir/grades.csv"
+points() { awk -F'"' -v s="$1" '$2 == s { n++; p += substr($7, 2) } END { print p + 0 " of " n + 0 }' "$dir/grades.csv"; }
+for pair in "right 11" "half 9" "holes 0" "missing 0" "crash 2" "loop 2" "spells 0" "defines 0" "leaves 0" "prints 0"; do
+  has "grade of ${pair% *}" "${pair#* } of 11" "$(points "${pair% *}")"
+done
+has 'the first line' '"student","exercise","value","points"' "$(head -n 1 "$dir/grades.csv")"
+has 'a value' '"right","01","loss",1' "$(grep '"right","01","loss"' "$dir/grades.csv")"
 
 # -- the folder of what is built: `make clean` removes it, so it must not hold anything else --
 has 'OUT with files of others' '*OUT=exercises holds files of others*' \

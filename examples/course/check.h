@@ -25,6 +25,10 @@
      4. `make check N=NN` must report the first hole, `make solutions N=NN` must pass.
    Checking needs only exercises/, expected/ and this file: solutions/ may be left out.
 
+   NUMBERS OF A STUDENT    With STUDENT=ada in the environment, check_seed and check_vary give other
+   numbers than without, and others for each name (and each KEY, if there is one). An exercise draws
+   its numbers from syn_random r = {check_seed(22)}, or changes an array by check_vary(x, count).
+
    TOLERANCE    A number is right if it differs from the expected one by at most 1e-4 times the
    largest number of the expected tensor (1e-6, where all of those are 0). So the order in which you
    add does not matter, an omitted term does. Infinite numbers must be equal. */
@@ -35,7 +39,7 @@
 
 #define HOLE 0
 
-enum { CHECK_VALUES = 200, CHECK_NAME = 80, CHECK_SIZE = 256 };
+enum { CHECK_VALUES = 200, CHECK_NAME = 80, CHECK_SIZE = 256, CHECK_SIDE = 1000 };
 
 /* One value as it is expected: x [rows, columns]. */
 typedef struct check_entry {
@@ -44,10 +48,20 @@ typedef struct check_entry {
   float *x;
 } check_entry;
 
+/* Values as a file has them. */
+typedef struct check_list {
+  check_entry entries[CHECK_VALUES];
+  int count;
+} check_list;
+
 static struct check_state {
   FILE *write; /* not null: the values are written here instead of being compared */
-  check_entry entries[CHECK_VALUES];
-  int count, done;
+  check_list expected;
+  int done;
+  uint64_t student;      /* a hash of STUDENT and KEY; 0: no student */
+  int grades;            /* 1: values of a submission are compared, see check_grade */
+  check_list theirs, given; /* of a submission, of the exercise as it is handed out */
+  char shown[CHECK_VALUES][CHECK_NAME]; /* names, for check_grade */
   int gradient;       /* 1: what is shown is a gradient of the tape */
   const char *number; /* "04" */
   syn_context *c;
@@ -168,7 +182,7 @@ static int check_softmax_hint(const check_entry *e, const check_entry *g, char *
   int i, causal;
   first.x = once, second.x = twice;
   for (i = 0; i < check_all.done; i++) {
-    const check_entry *o = &check_all.entries[i];
+    const check_entry *o = &check_all.expected.entries[i];
     if (o->rows != g->rows || o->columns != g->columns || check_size(o) > CHECK_SIZE) continue;
     check_softmax(o, 0, once);
     if (!check_wrong(&first, g, 1, 0))
@@ -216,7 +230,7 @@ static int check_is_elementwise(const check_entry *a, const check_entry *b, cons
 static int check_product_hint(const check_entry *g, char *out, size_t capacity) {
   int i, n = check_all.done;
   for (i = 0; i < n * n; i++) {
-    const check_entry *a = &check_all.entries[i / n], *b = &check_all.entries[i % n];
+    const check_entry *all = check_all.expected.entries, *a = &all[i / n], *b = &all[i % n];
     if (check_is_elementwise(a, b, g))
       return snprintf(out, capacity, "this is \"%s\" times \"%s\", number by number: is a term"
                                      " missing?", a->name, b->name);
@@ -296,7 +310,7 @@ static int check_step_hint(const check_entry *e, const check_entry *g, char *out
   size_t length = after ? (size_t)(after - e->name) : 0;
   int i;
   for (i = 0; after && i < check_all.done; i++) {
-    const check_entry *o = &check_all.entries[i];
+    const check_entry *o = &check_all.expected.entries[i];
     double moved = (double)g->x[0] - (double)o->x[0], right = (double)e->x[0] - (double)o->x[0];
     if (strncmp(o->name, e->name, length) || strcmp(o->name + length, " before a step")) continue;
     return snprintf(out, capacity, "it moved by %.6g, it should move by %.6g%s", moved, right,
@@ -406,8 +420,8 @@ static int check_hint(const check_entry *e, const check_entry *g, char *out, siz
   if (check_hint_of_all(e, g, out, capacity)) return 1;
   if (same && check_step_hint(e, g, out, capacity)) return 1;
   if (same && check_causal(e) && check_mask_hint(e, g, out, capacity)) return 1;
-  for (i = 0; i < check_all.count; i++) {
-    const check_entry *o = &check_all.entries[i];
+  for (i = 0; i < check_all.expected.count; i++) {
+    const check_entry *o = &check_all.expected.entries[i];
     if (o != e && o->rows == g->rows && o->columns == g->columns && !check_wrong(o, g, 1, 0))
       return snprintf(out, capacity, "these are the numbers of \"%s\": the wrong tensor, or"
                                      " a term or factor without effect?", o->name);
@@ -424,7 +438,8 @@ static int check_hint(const check_entry *e, const check_entry *g, char *out, siz
 static void check_begin_report(const char *name) {
   int i;
   printf("exercise %s\n  correct up to here: ", check_all.number);
-  for (i = 0; i < check_all.done; i++) printf("%s%s", i ? ", " : "", check_all.entries[i].name);
+  for (i = 0; i < check_all.done; i++)
+    printf("%s%s", i ? ", " : "", check_all.expected.entries[i].name);
   printf("%s\n  FIRST WRONG: %s\n", check_all.done ? "" : "nothing yet", name);
 }
 
@@ -458,22 +473,60 @@ static void check_write(const char *name, const check_entry *g) {
   fprintf(check_all.write, "%s\n%d %d\n", name, g->rows, g->columns);
   for (i = 0; i < check_size(g); i++)
     fprintf(check_all.write, "%.9g%c", (double)g->x[i], (i + 1) % g->columns ? ' ' : '\n');
+  fflush(check_all.write); /* a crash comes later */
+}
+
+/* Of the values with this name the one with this number, from 0. Null: there is none. */
+static const check_entry *check_find(const check_list *l, const char *name, int number) {
+  int i;
+  for (i = 0; i < l->count; i++)
+    if (!strcmp(l->entries[i].name, name) && number-- == 0) return &l->entries[i];
+  return NULL;
+}
+static int check_equal(const check_entry *e, const check_entry *g) {
+  return g && e->rows == g->rows && e->columns == g->columns && !check_wrong(e, g, 1, 0);
+}
+
+/* Called by the solution, whose value is e: a line "student","exercise","value",points with 1 point
+   for a right value of the submission. What the exercise shows before anything is filled is no
+   achievement: it has no line. */
+static void check_grade(const char *name, const check_entry *e) {
+  int number = 0, i;
+  for (i = 0; i < check_all.done; i++) number += !strcmp(check_all.shown[i], name);
+  if (check_all.done < CHECK_VALUES)
+    snprintf(check_all.shown[check_all.done++], CHECK_NAME, "%s", name);
+  if (check_equal(e, check_find(&check_all.given, name, number))) return;
+  printf("\"%s\",\"%s\",\"%s\",%d\n", getenv("STUDENT"), check_all.number, name,
+         check_equal(e, check_find(&check_all.theirs, name, number)));
 }
 
 /* -- what an exercise calls -- */
 
+/* A seed for the numbers of an exercise, another one for each student. */
+static inline uint64_t check_seed(uint64_t seed) { return seed + check_all.student; }
+
+/* Makes each number larger, by 1/16 to 8/16 of it, which the student's name decides. */
+static inline void check_vary(float *x, int count) {
+  syn_random r;
+  int i;
+  r.state = check_all.student;
+  for (i = 0; check_all.student && i < count; i++)
+    x[i] *= 1 + (float)(1 + syn_random_below(&r, 8)) / 16;
+}
+
 static inline void check_array(const char *name, const float *x, int rows, int columns) {
-  const check_entry *e = &check_all.entries[check_all.done];
+  const check_entry *e = &check_all.expected.entries[check_all.done];
   check_entry g;
   memset(&g, 0, sizeof g);
   g.rows = rows, g.columns = columns;
   g.x = (float *)x;
   if (check_all.write && x) check_write(name, &g);
-  if (check_all.write && x) return;
-  if (!check_all.write && (check_all.done == check_all.count || strcmp(e->name, name))) {
+  if (check_all.grades) check_grade(name, &g);
+  if ((check_all.write && x) || check_all.grades) return;
+  if (!check_all.write && (check_all.done == check_all.expected.count || strcmp(e->name, name))) {
     check_begin_report(name);
     printf("    expected here: %s. Keep the calls of check and their order.\n",
-           check_all.done == check_all.count ? "the end" : e->name);
+           check_all.done == check_all.expected.count ? "the end" : e->name);
     check_stop();
   }
   if (!x) {
@@ -502,41 +555,63 @@ static inline void check_gradient(const char *name, const syn_tensor *a) {
 
 static void exercise(syn_context *c, syn_tape *t); /* of the file that includes this one */
 
-/* Reads the expected values: for each a line with its name, "rows columns", then the numbers. */
-static int check_read(FILE *f) {
-  check_entry *e = check_all.entries;
-  int i;
-  for (; check_all.count < CHECK_VALUES && fgets(e->name, CHECK_NAME, f); check_all.count++, e++) {
+/* Reads values: for each a line with its name, "rows columns", then the numbers. 0: an error. */
+static int check_read(const char *path, check_list *l) {
+  FILE *f = fopen(path, "r");
+  int i, good = f != NULL;
+  while (good && l->count < CHECK_VALUES) {
+    check_entry *e = &l->entries[l->count];
+    if (!fgets(e->name, CHECK_NAME, f)) break;
     e->name[strcspn(e->name, "\n")] = 0;
-    if (fscanf(f, "%d %d", &e->rows, &e->columns) != 2 || e->rows < 1 || e->columns < 1) return 0;
-    e->x = (float *)calloc((size_t)check_size(e), sizeof *e->x);
-    for (i = 0; i < check_size(e); i++)
-      if (!e->x || fscanf(f, "%f", &e->x[i]) != 1) return 0;
-    while ((i = fgetc(f)) != EOF && i != '\n') continue;
+    good = fscanf(f, "%d %d", &e->rows, &e->columns) == 2 && e->rows > 0 && e->columns > 0 &&
+           e->rows <= CHECK_SIDE && e->columns <= CHECK_SIDE;
+    if (good) e->x = (float *)calloc((size_t)check_size(e), sizeof *e->x);
+    for (i = 0; good && i < check_size(e); i++) good = e->x && fscanf(f, "%f", &e->x[i]) == 1;
+    while (good && (i = fgetc(f)) != EOF && i != '\n') continue;
+    l->count += good;
   }
-  return check_all.count > 0;
+  if (f) fclose(f);
+  return good && l->count > 0;
 }
 
-/* NUMBER of the exercise, FILE of its expected values; a third argument writes that file. */
+/* STUDENT and KEY of the environment as a number. */
+static uint64_t check_student(void) {
+  const char *name = getenv("STUDENT"), *key = getenv("KEY");
+  uint64_t hash = SYN_HASH_START;
+  if (!name || !*name) return 0;
+  hash = syn_hash(hash, name, strlen(name) + 1);
+  return syn_hash(hash, key ? key : "", key ? strlen(key) : 0) | 1;
+}
+
+/* NUMBER of the exercise, FILE of its expected values. `write` writes that file. `grade GIVEN` of a
+   solution: FILE has the values of a submission, GIVEN those of the exercise with its holes. */
 int main(int count, char **args) {
+  const char *what = count > 3 ? args[3] : "";
   syn_context c;
   syn_tape *t;
-  FILE *f = count > 2 ? fopen(args[2], count > 3 ? "w" : "r") : NULL;
-  if (!f) return fprintf(stderr, "usage: %s NUMBER FILE [write]; see check.h\n", args[0]), 2;
+  if (count < 3) return fprintf(stderr, "usage: %s NUMBER FILE [write]; see check.h\n", args[0]), 2;
   check_all.number = args[1];
+  check_all.student = check_student();
   check_all.c = &c;
-  if (count > 3) check_all.write = f;
-  else if (!check_read(f)) return fprintf(stderr, "%s: no expected values\n", args[2]), 2;
+  if (!strcmp(what, "write")) {
+    check_all.write = fopen(args[2], "w");
+    if (!check_all.write) return perror(args[2]), 2;
+  } else if (!strcmp(what, "grade") && count > 4) {
+    check_all.grades = 1;
+    check_read(args[2], &check_all.theirs); /* no file: nothing was shown */
+    check_read(args[4], &check_all.given);
+  } else if (!check_read(args[2], &check_all.expected))
+    return fprintf(stderr, "%s: no expected values\n", args[2]), 2;
   if (syn_context_init(&c, NULL)) return puts(c.message), 2;
   t = syn_tape_new(&c, (size_t)4 << 20);
   exercise(&c, t);
   if (c.status) return printf("exercise %s\n  the library says: %s\n", args[1], c.message), 1;
   syn_tape_free(t);
-  fclose(f);
-  if (check_all.write) return 0;
-  if (check_all.done < check_all.count)
-    return check_begin_report(check_all.entries[check_all.done].name),
+  if (check_all.write) return fclose(check_all.write) != 0;
+  if (check_all.grades) return 0;
+  if (check_all.done < check_all.expected.count)
+    return check_begin_report(check_all.expected.entries[check_all.done].name),
            puts("    it was never shown: the exercise ended before it"), 1;
-  return printf("exercise %s: all %d values are right\n", args[1], check_all.count), 0;
+  return printf("exercise %s: all %d values are right\n", args[1], check_all.done), 0;
 }
 #endif

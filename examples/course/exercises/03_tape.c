@@ -91,7 +91,7 @@ static void exercise(syn_context *c, syn_tape *t) {
   enum { ROWS = 2, N = 4, M = 3 };
   float numbers[60], *A = numbers, *B = A + ROWS * N, *W = B + ROWS * N, *V = W + N * M, *U = V + M;
   int a, b, w, sum, difference, product, loss;
-  syn_random r = {6};
+  syn_random r = {check_seed(6)};
   (void)c;
   for (int i = 0; i < 60; i++) numbers[i] = syn_random_normal(&r);
 

@@ -7,7 +7,7 @@
 enum { T = 5, D = 4, K = 3 };
 
 static void exercise(syn_context *c, syn_tape *t) {
-  syn_random r = {44};
+  syn_random r = {check_seed(44)};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *goal = random_tensor(t, T, D, &r, 1);
   syn_tensor *wq = random_tensor(t, K, D, &r, 0.5f), *wk = random_tensor(t, K, D, &r, 0.5f);
   syn_tensor *wv = random_tensor(t, K, D, &r, 0.5f), *wo = random_tensor(t, D, K, &r, 0.5f);

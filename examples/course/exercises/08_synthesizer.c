@@ -14,7 +14,7 @@ static syn_tensor *attend(syn_tape *t, syn_tensor *scores, syn_tensor *v) {
 }
 
 static void exercise(syn_context *c, syn_tape *t) {
-  syn_random r = {7};
+  syn_random r = {check_seed(7)};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *v = random_tensor(t, T, D, &r, 1);
   syn_tensor *table = random_tensor(t, T, T, &r, 1);
   syn_tensor *r1 = random_tensor(t, T, K, &r, 1), *r2 = random_tensor(t, T, K, &r, 1);

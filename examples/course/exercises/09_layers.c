@@ -7,7 +7,7 @@
 enum { T = 5, D = 6, HEADS = 2, C = D / HEADS };
 
 static void exercise(syn_context *c, syn_tape *t) {
-  syn_random r = {66};
+  syn_random r = {check_seed(66)};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *q = random_tensor(t, T, D, &r, 1);
   syn_tensor *k = random_tensor(t, T, D, &r, 1), *v = random_tensor(t, T, D, &r, 1);
   syn_tensor *columns[3], *scores, *weights, *head[HEADS], *both, *sum, *loss, *goal;

@@ -78,7 +78,7 @@ static const syn_kind shift = {.name = "shift", .args = "", .shape = shift_shape
 static void exercise(syn_context *c, syn_tape *t) {
   enum { T = 4, D = 3 };
   float w[D], x[T * D], dy[T * D], y[T * D], dx[T * D] = {0}, dw[D] = {0}, proven;
-  syn_random r = {9};
+  syn_random r = {check_seed(9)};
   (void)t;
   for (int j = 0; j < D; j++) w[j] = syn_random_normal(&r);
   for (int i = 0; i < T * D; i++) x[i] = syn_random_normal(&r), dy[i] = syn_random_normal(&r);

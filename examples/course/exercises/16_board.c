@@ -66,7 +66,7 @@ static void four_bits(const float *w) {
 static void exercise(syn_context *c, syn_tape *t) {
   float w[ROWS * N], x[N], bytes[3], calls[2];
   const float parameters = 35200, columns = 32, slice = 1700, work = 98765;
-  syn_random r = {12};
+  syn_random r = {check_seed(12)};
   (void)c, (void)t;
   for (int i = 0; i < ROWS * N; i++) w[i] = (float)(i / N + 1) * syn_random_normal(&r);
   for (int i = 0; i < N; i++) x[i] = syn_random_normal(&r);

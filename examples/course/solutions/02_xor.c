@@ -7,7 +7,7 @@
 
 static void exercise(syn_context *c, syn_tape *t) {
   static const float X[] = {0, 0, 0, 1, 1, 0, 1, 1}, WANT[] = {0, 1, 1, 0};
-  syn_random r = {22};
+  syn_random r = {check_seed(22)};
   syn_tensor *x = tensor(t, 4, 2, X), *want = tensor(t, 4, 1, WANT); /* four examples */
   syn_tensor *w1 = random_tensor(t, 3, 2, &r, 1), *b1 = random_tensor(t, 1, 3, &r, 1);
   syn_tensor *w2 = random_tensor(t, 1, 3, &r, 1), *b2 = random_tensor(t, 1, 1, &r, 1);

@@ -6,8 +6,8 @@
 #include "../check.h"
 
 enum { NUMBERS = 3, STEPS = 3 };
-static const float X[NUMBERS] = {0.5f, -1.25f, 2};
-static const float G[STEPS][NUMBERS] = {{0.8f, -3, 0.02f}, {0.5f, 2.5f, 0.03f}, {-0.1f, -2, 0.07f}};
+static float X[NUMBERS] = {0.5f, -1.25f, 2};
+static float G[STEPS][NUMBERS] = {{0.8f, -3, 0.02f}, {0.5f, 2.5f, 0.03f}, {-0.1f, -2, 0.07f}};
 
 /* Shows x [NUMBERS] as it is at step t. */
 static void look(const char *name, int t, const float *x) {
@@ -65,6 +65,8 @@ static void adam(float decay) {
 
 static void exercise(syn_context *c, syn_tape *t) {
   (void)c, (void)t;
+  check_vary(X, NUMBERS);
+  check_vary(&G[0][0], STEPS * NUMBERS);
   momentum();
   adam(0);
   adam(0.3f);

@@ -8,7 +8,7 @@ enum { V = 5, D = 3, ROWS = 4 }; /* tokens of the vocabulary, width, letters of 
 
 static void exercise(syn_context *c, syn_tape *t) {
   static const int ids[ROWS] = {2, 4, 0, 4}, labels[ROWS] = {4, 0, 4, 1};
-  syn_random r = {33};
+  syn_random r = {check_seed(33)};
   syn_tensor *table = random_tensor(t, V, D, &r, 1), *w = random_tensor(t, D, V, &r, 1);
   syn_tensor *rows, *logits, *loss;
   float p[ROWS][V], by_hand[1] = {0}, gradient[ROWS][V];

@@ -6,7 +6,7 @@
 enum { T = 5, D = 6, STEP = 3 };
 
 static void exercise(syn_context *c, syn_tape *t) {
-  syn_random r = {77};
+  syn_random r = {check_seed(77)};
   syn_tensor *x = random_tensor(t, T, D, &r, 1), *goal = random_tensor(t, T, D, &r, 1);
   static const int keep[D] = {1, 0, 1, 1, 0, 1}; /* columns that dropout keeps */
   float w[D / 2], p[T][D], moved[T][D], products[T][T], y[T][D], dropped[T][D], dx[T][D];

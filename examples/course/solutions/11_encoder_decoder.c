@@ -80,7 +80,7 @@ static void exercise(syn_context *c, syn_tape *t) {
   float y[MOST * D], e[MOST * D], g[T * D], w[3][D * D]; /* rows of both; W_q, W_k, W_v */
   float q[MOST * D] = {0}, k[MOST * D] = {0}, v[MOST * D] = {0};
   float p[T * S] = {0}, context[T * D] = {0};
-  syn_random r = {7};
+  syn_random r = {check_seed(7)};
   (void)c, (void)t;
   for (int i = 0; i < T * D; i++) g[i] = syn_random_normal(&r);
   for (int i = 0; i < MOST * D; i++) y[i] = syn_random_normal(&r), e[i] = syn_random_normal(&r);
