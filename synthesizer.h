@@ -388,6 +388,8 @@
      #define SYN_SCORES(X) X(v) X(r)
    SYN_NO_TOKENIZERS, defined by the user: the tokenizers of a model file are not read; tokens in
    and out are numbers.
+   SYN_NO_PIECES, defined by the user: without the tokenizers of published models (syn_tokenizer_from)
+   and their table of Unicode's classes, about 25 KB of a program.
    SYN_NO_MESSAGES, defined by the user: an error has its status, its message is that of the status
    alone. Without printf a network's text may not have $NAMEs. syn_run_value knows no parts of a
    layer. With SYN_NO_TRAIN, names of parameters and nodes of a viewed model are "", and its
@@ -1028,6 +1030,46 @@ typedef struct syn_tokenizer syn_tokenizer;
    text is encoded to them; syn_corrupt uses them as sentinels. */
 enum { SYN_LOWERCASE = 1, SYN_SENTINELS = 2, SYN_NFC = 4 };
 
+/* Types of the tokens of a published model. */
+enum {
+  SYN_PIECE_NORMAL,
+  SYN_PIECE_BYTE,    /* of llama and unigram, spelled <0x0A>: what no piece has becomes bytes */
+  SYN_PIECE_CONTROL, /* no text is encoded to it, and it adds nothing to a text */
+  SYN_PIECE_USER,    /* of llama and unigram: found before all others, never merged */
+  SYN_PIECE_UNUSED   /* no text is encoded to it */
+};
+/* How its texts are read. */
+enum {
+  SYN_PIECES_SPACE = 1,   /* llama, unigram: a space is put before the text */
+  SYN_PIECES_TRIM = 2,    /* the same: spaces in a row become one, those at both ends none */
+  SYN_PIECES_BYTES = 4,   /* the same: what no piece has is spelled in bytes; else unknown */
+  SYN_PIECES_LOWER = 8,   /* wordpiece: in lower case, letters without their marks */
+  SYN_PIECES_GPT4 = 16,   /* gpt2: parts as of Llama 3 and Qwen2, see >>tokenizer gpt2 */
+  SYN_PIECES_DIGIT = 32,  /* gpt2: each digit is a part */
+  SYN_PIECES_DIGITS = 64, /* gpt2: at most three digits are a part */
+  SYN_PIECES_WHOLE = 128  /* gpt2: a part that is a token is not merged from bytes */
+};
+
+/* A tokenizer of a published model, from the parts of its files. Names are spelled as there: with
+   the letters of bytes of GPT-2, with U+2581 for a space and <0x0A> for a byte, with ## where a word
+   goes on. A token of the file is known by its number there, its place in the list. The numbers in
+   `special` get our ids 0 to 3, of equal ones the last; the other tokens follow from SYN_FIRST_TOKEN
+   on in the order of the file. A vocabulary that is larger than the list: `count` tokens, the rest
+   empty and of SYN_PIECE_UNUSED. */
+typedef struct syn_tokenizer_parts {
+  const char *kind; /* "gpt2": byte pair encoding of bytes; "llama": of SentencePiece, by scores or
+                       merges; "unigram": SentencePiece's; "wordpiece": BERT's */
+  size_t count;
+  const syn_text *tokens;     /* [count] */
+  const float *scores;        /* [count] of unigram, and of llama without merges; else null */
+  const unsigned char *types; /* [count] SYN_PIECE_...; null: all normal */
+  const int *merges;          /* [n_merges,2] numbers of two tokens, in the order of merging */
+  size_t n_merges;
+  int special[4]; /* numbers of padding, unknown, begin, end; -1: the file has none */
+  syn_text charsmap; /* llama, unigram: precompiled_charsmap of a model file; empty: no rules */
+  int options;       /* a sum of SYN_PIECES_... */
+} syn_tokenizer_parts;
+
 /* -- file -- */
 
 /* Element types of a safetensors file: name, name in the file, bits of one element, bytes of the
@@ -1108,7 +1150,7 @@ SYN_API int syn_version(void);
   X(syn_plan) X(syn_train_config) X(syn_train_state) X(syn_gradient) \
   X(syn_corruption) X(syn_choice) X(syn_learn_config) X(syn_decode_config) X(syn_entry) \
   X(syn_pair) X(syn_sink) X(syn_source) X(syn_random) X(syn_conv) X(syn_matrix) \
-  X(syn_small_options)
+  X(syn_small_options) X(syn_tokenizer_parts)
 /* What a program was compiled with: the version, in the low 16 bits the bytes of these structs. */
 #define SYN__PLUS_SIZE(type) + sizeof(type)
 #define SYN_ABI ((uint32_t)(SYN_VERSION_NUMBER * UINT32_C(65536) SYN_STRUCTS(SYN__PLUS_SIZE)))
@@ -1459,6 +1501,17 @@ SYN_API size_t syn_text_invalid(syn_text text);
 /* The code point at byte *at of a text, which moves behind it; a byte that is not UTF-8 gives
    0x80000000 + the byte. At the end: 0, and *at stays. */
 SYN_API uint32_t syn_text_next(syn_text text, size_t *at);
+/* Makes the tokenizer of a published model, with a copy of all parts; see >>tokenizer pieces. Null
+   (recorded) where they do not fit together. A text with more than SYN__SEGMENT bytes between two
+   places that no piece spans is cut there; else the tokens are those of the model's own program. */
+SYN_API syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *from);
+/* The number that a token has in the file of its model, -1: none; and the token of a number there,
+   -1: none. Of other tokenizers both are equal. */
+SYN_API int syn_tokenizer_number(const syn_tokenizer *t, int id);
+SYN_API int syn_tokenizer_id(const syn_tokenizer *t, int number);
+/* The name of a token as the file of its model spells it, else its text. Returns its bytes; `out`
+   gets as many as fit with a final 0, as syn_tokenizer_decode does it. */
+SYN_API size_t syn_tokenizer_name(const syn_tokenizer *t, int id, char *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
 
@@ -2487,6 +2540,160 @@ static const uint16_t syn__compose_order[] = {
 943,944,945,946,947,948,949,950,951,952,953,954,955,956,957,958,959,960,961,962,963,964,965,967,993,
 968,969,970,971,972,973,974,975,976,977,978,979,980,981,982,983,984,985,986,987,988,989,990,991,992,
 994,995,996,997,998,1493,1494,1495,1496,1497,1498,1499,1501,1500,1502,1503,1504,1505};
+#ifndef SYN_NO_PIECES
+/* first << 3 | class of the characters from first on, see syn__class_of */
+static const uint32_t syn__class_starts[] = {
+5,256,268,288,300,344,356,386,468,480,508,521,732,752,764,768,777,988,992,1004,1008,1021,1280,1292,
+1296,1340,1344,1361,1372,1376,1389,1392,1426,1440,1449,1460,1472,1482,1489,1500,1506,1532,1537,1720,
+1729,1976,1985,5648,5681,5776,5889,5928,5985,5992,6001,6008,6147,7041,7080,7089,7104,7121,7156,7161,
+7168,7217,7228,7233,7256,7265,7272,7281,7440,7449,8112,8121,9232,9243,9280,9297,10624,10633,10936,
+10953,10964,11009,11340,11352,11403,11764,11771,11780,11787,11804,11811,11828,11835,11840,11905,
+12120,12153,12188,12200,12293,12336,12364,12376,12388,12400,12419,12508,12517,12524,12545,12891,
+13058,13140,13169,13187,13193,13988,13993,14003,14061,14064,14075,14121,14139,14152,14163,14193,
+14210,14289,14312,14329,14340,14448,14461,14465,14475,14481,14723,14936,14953,15667,15753,15760,
+15874,15953,16219,16289,16304,16316,16337,16344,16363,16368,16385,16563,16593,16603,16673,16683,
+16705,16715,16752,16772,16888,16897,17099,17120,17140,17144,17153,17240,17281,17472,17481,17528,
+17541,17552,17603,17665,18003,18197,18203,18456,18465,18899,18904,18915,18921,18928,18955,19016,
+19051,19056,19073,19083,19137,19219,19236,19250,19332,19337,19467,19472,19497,19560,19577,19592,
+19609,19784,19793,19848,19857,19864,19889,19920,19939,19945,19952,19979,20008,20075,20081,20088,
+20193,20208,20217,20243,20256,20274,20353,20368,20386,20432,20449,20460,20467,20472,20491,20504,
+20521,20568,20601,20616,20633,20808,20817,20872,20881,20896,20905,20920,20929,20944,20963,20968,
+21003,21016,21051,21064,21083,21104,21131,21136,21193,21224,21233,21240,21298,21379,21393,21419,
+21428,21432,21515,21528,21545,21616,21625,21648,21657,21832,21841,21896,21905,21920,21929,21968,
+21987,21993,22000,22027,22064,22075,22088,22123,22128,22145,22152,22273,22291,22304,22322,22404,
+22408,22473,22483,22528,22539,22544,22569,22632,22649,22664,22681,22856,22865,22920,22929,22944,
+22953,22992,23011,23017,23024,23035,23040,23051,23080,23147,23152,23211,23224,23265,23280,23289,
+23315,23328,23346,23424,23433,23442,23488,23571,23577,23584,23593,23640,23665,23688,23697,23728,
+23753,23768,23777,23784,23793,23808,23833,23848,23873,23896,23921,24016,24067,24072,24171,24176,
+24193,24200,24370,24472,24579,24584,24611,24617,24680,24689,24712,24721,24904,24913,25040,25059,
+25065,25075,25096,25139,25160,25171,25200,25259,25272,25281,25304,25321,25328,25345,25363,25376,
+25394,25472,25532,25538,25592,25601,25611,25616,25636,25641,25704,25713,25736,25745,25928,25937,
+26016,26025,26064,26083,26089,26096,26107,26112,26163,26168,26211,26224,26345,26360,26369,26387,
+26400,26418,26496,26505,26520,26627,26640,26657,26728,26737,26760,26769,27099,27113,27120,27147,
+27176,27243,27249,27256,27297,27320,27330,27385,27411,27424,27442,27592,27601,27648,27659,27664,
+27689,27832,27857,28048,28057,28128,28137,28144,28161,28216,28243,28248,28307,28328,28339,28344,
+28466,28544,28580,28584,28681,29067,29073,29091,29144,29185,29243,29308,29314,29396,29408,29705,
+29720,29729,29736,29745,29784,29793,29984,29993,30000,30009,30091,30097,30115,30185,30192,30209,
+30248,30257,30264,30275,30320,30338,30416,30433,30464,30721,30728,30756,30872,30884,30888,30915,
+30928,30978,31136,31147,31152,31163,31168,31179,31188,31216,31233,31296,31305,31592,31627,31736,
+31747,31788,31795,31809,31851,31936,31947,32232,32307,32312,32388,32424,32460,32472,32769,33112,
+33131,33160,33171,33216,33227,33240,33259,33273,33282,33364,33409,33456,33475,33489,33523,33545,
+33552,33577,33592,33649,33675,33705,33811,33816,33835,33848,33899,33905,33912,33922,34000,34027,
+34032,34049,34352,34361,34368,34409,34416,34433,34780,34785,37448,37457,37488,37505,37560,37569,
+37576,37585,37616,37633,37960,37969,38000,38017,38280,38289,38320,38337,38392,38401,38408,38417,
+38448,38465,38584,38593,39048,39057,39088,39105,39640,39659,39684,39754,39912,39937,40064,40193,
+40880,40897,40944,40964,40969,45928,45940,45945,46080,46089,46300,46312,46337,46940,46962,46985,
+47048,47105,47251,47272,47353,47507,47520,47532,47544,47617,47763,47776,47873,47976,47985,48008,
+48019,48032,48129,48547,48560,48571,48624,48691,48696,48715,48804,48825,48836,48856,48865,48875,
+48880,48898,48976,49026,49104,49156,49243,49269,49275,49282,49360,49409,50120,50177,50219,50233,
+50507,50513,50520,50561,51120,51201,51448,51459,51480,51515,51528,51603,51608,51659,51680,51748,
+51762,51841,52080,52097,52136,52225,52576,52609,52816,52866,52952,53249,53435,53448,53467,53472,
+53492,53505,53928,53939,53944,53955,54008,54019,54024,54035,54040,54059,54120,54171,54248,54267,
+54274,54352,54402,54480,54532,54585,54596,54640,54659,54768,54779,54904,55299,55328,55337,55715,
+55720,55731,55768,55779,55784,55827,55832,55849,55912,55938,56020,56072,56155,56224,56300,56312,
+56323,56336,56345,56584,56595,56624,56643,56656,56667,56689,56706,56785,57139,57144,57155,57168,
+57195,57200,57211,57232,57316,57345,57632,57699,57760,57779,57792,57820,57858,57936,57961,57986,
+58065,58356,58369,58440,58497,58840,58857,58884,58944,59011,59036,59043,59144,59155,59209,59243,
+59249,59299,59305,59320,59331,59345,59352,59393,60931,61441,63664,63681,63728,63745,64048,64065,
+64112,64129,64192,64201,64208,64217,64224,64233,64240,64249,64496,64513,64936,64945,65000,65009,
+65016,65041,65064,65073,65128,65153,65184,65201,65248,65281,65384,65425,65448,65457,65512,65629,
+65668,65856,65877,65912,65924,66080,66092,66192,66204,66296,66309,66344,66357,66434,66441,66448,
+66466,66512,66540,66553,66562,66640,66668,66680,66689,66792,67203,67304,67339,67344,67371,67464,
+67601,67608,67641,67648,67665,67744,67753,67760,67785,67824,67873,67880,67889,67896,67905,67912,
+67921,67952,67961,68048,68065,68096,68137,68176,68209,68216,68226,68633,68650,68688,71748,71776,
+72012,72024,74498,74976,75602,75776,80708,80818,81056,81452,81464,81716,81792,85020,85192,85700,
+85728,85988,86000,90113,91944,91993,92027,92049,92064,92108,92138,92148,92161,92464,92473,92480,
+92521,92528,92545,92992,93049,93060,93064,93179,93185,93368,93441,93496,93505,93560,93569,93624,
+93633,93688,93697,93752,93761,93816,93825,93880,93889,93944,93955,94212,94585,94596,94848,94868,
+94960,98316,98336,98345,98362,98372,98448,98468,98560,98570,98643,98672,98692,98697,98736,98754,
+98777,98796,98800,98825,99512,99531,99544,99561,99588,99593,100316,100321,100352,100393,100736,
+100745,101496,101522,101552,101633,101888,102273,102400,102658,102736,102978,103040,103050,103168,
+103426,103504,103818,103936,106497,159232,159745,337000,337537,337908,337921,340076,340097,340226,
+340305,340320,340481,340859,340864,340892,340899,340980,340985,341235,341249,341810,341891,341908,
+341952,342201,342272,342289,343112,343129,343640,343681,343696,343705,343712,343721,343760,343953,
+344083,344089,344115,344121,344155,344161,344344,344363,344376,344419,344424,344450,344496,344577,
+344996,345024,345105,345504,345635,345648,345716,345730,345808,345859,346001,346052,346073,346084,
+346089,346107,346114,346193,346419,346484,346497,346683,346768,346876,346881,347112,347139,347160,
+347169,347547,347552,347571,347600,347619,347632,347660,347760,347769,347778,347856,347892,347905,
+347947,347953,348034,348113,348152,348161,348491,348536,348555,348568,348587,348600,348673,348699,
+348705,348771,348776,348802,348880,348900,348929,349112,349137,349144,349155,349160,349169,349571,
+349577,349587,349609,349627,349641,349683,349697,349707,349713,349720,349913,349940,349953,350040,
+350051,350064,350084,350097,350120,350131,350136,350217,350264,350281,350328,350345,350392,350465,
+350520,350529,350584,350593,350936,350945,351056,351105,352024,352043,352048,352067,352072,352092,
+352096,352107,352112,352130,352208,352257,441632,441729,441912,441945,442336,509953,512880,512897,
+513744,514049,514104,514201,514240,514281,514291,514297,514376,514385,514488,514497,514536,514545,
+514552,514561,514576,514585,514600,514609,515472,515737,518644,518656,518785,519296,519313,519744,
+520065,520160,520195,520324,520400,520451,520580,520856,520868,520976,520988,520992,521028,521032,
+521044,521056,521089,521128,521137,522216,522237,522240,522252,522272,522284,522328,522340,522370,
+522452,522464,522492,522505,522716,522736,522748,522752,522761,522972,522976,522988,522992,523004,
+523057,523768,523793,523840,523857,523904,523921,523968,523985,524008,524237,524256,524289,524384,
+524393,524600,524609,524760,524769,524784,524793,524912,524929,525040,525313,526296,526340,526360,
+526394,526752,526850,527304,527442,527456,528363,528368,529409,529640,529665,530056,530179,530186,
+530400,530433,530690,530720,530793,530954,530961,531026,531032,531073,531379,531416,531457,531696,
+531708,531713,532000,532033,532100,532106,532144,532481,533744,533762,533840,533889,534176,534209,
+534496,534529,534848,534913,535328,535420,535425,535512,535521,535640,535649,535704,535713,535728,
+535737,535824,535833,535952,535961,536016,536025,536040,536577,539064,539137,539312,539393,539456,
+539649,539696,539705,540040,540049,540120,540673,540720,540737,540744,540753,541104,541113,541128,
+541153,541160,541177,541360,541372,541378,541441,541624,541642,541697,541944,542010,542080,542465,
+542616,542625,542640,542682,542721,542898,542944,542972,542977,543184,543228,543232,543745,544192,
+544226,544241,544258,544384,544402,544769,544779,544800,544811,544824,544867,544897,544928,544937,
+544960,544969,545200,545219,545240,545275,545282,545352,545412,545480,545537,545770,545788,545793,
+546026,546048,546305,546368,546377,546603,546616,546650,546692,546744,546817,547248,547276,547329,
+547504,547522,547585,547736,547778,547841,547984,548044,548072,548170,548224,548865,549448,549889,
+550296,550401,550808,550866,550913,551203,551232,551298,551376,553730,553976,553985,554320,554331,
+554348,554352,554369,554384,555009,555242,555321,555328,555393,555571,555658,555692,555728,555905,
+556051,556084,556112,556417,556586,556640,556801,556984,557067,557072,557081,557507,557628,557680,
+557714,557955,557961,557979,557993,558000,558075,558096,558105,558464,558491,558520,558539,558556,
+558573,558580,558611,558616,558701,558704,558721,558920,558978,559056,559107,559129,559419,559456,
+559467,559528,559538,559620,559649,559656,559673,559680,559745,560027,560036,560049,560056,560131,
+560144,560153,560536,560563,560632,560649,560684,560715,560748,560752,560763,560770,560849,560860,
+560865,560876,560896,560906,561064,561153,561296,561305,561504,561531,561552,561571,561576,561587,
+561604,561651,561656,562177,562232,562241,562248,562257,562288,562297,562416,562425,562508,562512,
+562561,562939,562944,562971,563032,563074,563152,563203,563216,563241,563304,563321,563336,563353,
+563528,563537,563592,563601,563616,563625,563664,563675,563689,563696,563715,563720,563841,563848,
+563945,563984,564019,564072,564099,564136,565249,565672,565699,565760,565779,565800,565811,565817,
+565852,565890,565972,565984,565996,566003,566009,566032,566273,566656,566683,566728,566739,566744,
+566779,566792,566803,566817,566836,566841,566848,566914,566992,568321,568696,568723,568752,568803,
+568816,568827,568844,569025,569059,569072,569345,569728,569755,569816,569835,569840,569851,569868,
+569889,569896,569986,570064,570116,570216,570369,570715,570720,570731,570736,570755,570800,570811,
+570817,570828,570832,570882,570960,571393,571608,571627,571648,571667,571696,571707,571744,571778,
+571876,571896,571905,571960,573441,573792,573819,573888,573899,573916,573920,574721,575234,575384,
+575481,575544,575561,575568,575585,575648,575657,575672,575681,575872,575963,575976,575987,575993,
+576000,576009,576016,576027,576036,576056,576130,576208,576769,576832,576849,577160,577187,577216,
+577235,577248,577283,577289,577300,577305,577312,577537,577547,577625,577947,577992,578001,578011,
+578044,578107,578112,578177,578187,578232,578251,578273,578643,578744,578755,578772,578793,578804,
+578840,578945,579528,581633,581704,581713,582008,582019,582072,582083,582128,582139,582145,582156,
+582192,582274,582504,582532,582545,582784,582803,582976,582995,583048,583059,583072,583083,583096,
+583681,583736,583745,583760,583769,584075,584120,584147,584152,584163,584176,584187,584241,584251,
+584256,584322,584400,584449,584496,584505,584520,584529,584784,584835,584848,584875,584880,584891,
+584897,584904,584962,585040,587521,587675,587688,587708,587720,589185,589192,589314,589480,589820,
+589825,597200,598018,598904,598916,598952,599041,600608,621697,622476,622488,622593,631160,631173,
+631240,663553,668216,737281,741832,741889,742136,742146,742224,742260,742273,742904,742914,742992,
+743041,743280,743299,743340,743344,743425,743811,743868,743904,743937,743972,743976,744066,744144,
+744154,744208,744217,744384,744425,744576,750081,750594,750780,750808,751617,752216,752251,752257,
+752264,752763,752793,752896,753409,753428,753433,753443,753448,753665,802752,802817,812720,813057,
+813128,884609,884640,884649,884704,884713,884728,884737,887064,887425,887448,887585,887616,887681,
+890848,909313,910168,910209,910312,910337,910408,910465,910544,910571,910588,910597,910624,948227,
+948592,948611,948792,953147,953168,953245,953307,953368,953387,953440,953683,953712,954899,954920,
+956162,956320,957186,957384,958465,959144,959153,959720,959729,959744,959761,959768,959785,959800,
+959817,959848,959857,959952,959961,959968,959977,960032,960041,960560,960569,960600,960617,960680,
+960689,960744,960753,960976,960985,961016,961025,961064,961073,961080,961105,961160,961169,963888,
+963905,964104,964113,964312,964321,964568,964577,964776,964785,965032,965041,965240,965249,965496,
+965505,965704,965713,965960,965969,966168,966177,966240,966258,966656,970755,971192,971227,971624,
+971691,971696,971811,971816,971836,971872,971995,972032,972043,972160,980993,981240,983043,983096,
+983107,983240,983259,983312,983323,983336,983347,983384,985089,985448,985475,985529,985584,985602,
+985680,985713,985720,988289,988531,988536,988673,989027,989058,989136,999169,999224,999233,999264,
+999273,999288,999297,999416,999425,1001000,1001018,1001091,1001144,1001473,1002019,1002073,1002080,
+1002114,1002192,1002228,1002240,1008522,1008992,1009002,1009024,1009034,1009064,1009674,1010032,
+1010042,1010160,1011713,1011744,1011753,1011968,1011977,1011992,1012001,1012008,1012025,1012032,
+1012041,1012120,1012129,1012160,1012169,1012176,1012185,1012192,1012241,1012248,1012281,1012288,
+1012297,1012304,1012313,1012320,1012329,1012352,1012361,1012376,1012385,1012392,1012409,1012416,
+1012425,1012432,1012441,1012448,1012457,1012464,1012473,1012480,1012489,1012504,1012513,1012520,
+1012537,1012568,1012577,1012632,1012641,1012672,1012681,1012712,1012721,1012728,1012737,1012816,
+1012825,1012960,1013001,1013024,1013033,1013072,1013081,1013216,1017858,1017960,1040258,1040336,
+1048577,1390336,1390593,1423816,1423873,1425648,1425665,1471760,1471873,1531656,1556481,1560816,
+1572865,1612376,7340045,7340048,7340293,7341056,7342083,7344000};
+#endif
 /* -- end of the tables -- */
 #endif /* !SYN_SMALL */
 
@@ -18436,6 +18643,8 @@ typedef struct syn__tokenizer_kind {
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
 } syn__tokenizer_kind;
 
+typedef struct syn__pieces syn__pieces; /* >>tokenizer pieces */
+
 /* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
    vocabulary, so the place of a merge gives its own id. */
 typedef struct syn__merge {
@@ -18452,6 +18661,7 @@ struct syn_tokenizer {
   syn__texts vocab; /* the tokens in the order of their ids */
   syn__array merges;  /* syn__merge */
   size_t n_learned;   /* tokens without the sentinels behind them */
+  syn__pieces *pieces; /* of a published model, whose kinds have no `add`; else null */
 };
 
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
@@ -19073,6 +19283,812 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
     "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add,
     SYN__BACK(syn__words_learn), syn__word_encode};
 
+#ifndef SYN_NO_PIECES
+/* ==============================================================================================
+   >>tokenizer pieces   what tokenizers of published models share: tokens by their bytes, merges
+   ============================================================================================== */
+
+/* A token of a published model is called a piece there. The vocabulary has the pieces as they appear
+   in a text, so that decoding copies them: a space for SentencePiece's U+2581, one byte for <0x0A>
+   and for the letters of GPT-2; of WordPiece a space before what begins a word, and no ## before
+   what goes on. Of the special tokens of a file four have the fixed ids; see syn_tokenizer_parts.
+
+   Encoding finds pieces by binary search in `sorted`, one byte at a time for all pieces that a text
+   begins with. No time grows faster than n log n, whatever a file holds, and nothing is allocated:
+   a text is cut into segments, which are encoded one after the other in buffers on the stack. */
+
+#define SYN__SEGMENT 1024    /* bytes of a segment; one that is longer is cut */
+#define SYN__JOINS 65536     /* bits of a hashed set */
+#define SYN__NO_SCORE (-FLT_MAX)
+#define SYN__RULE_KEY 96     /* bytes at most that a rule of a charsmap reads, */
+#define SYN__RULE_VALUE 96   /* and that it writes */
+
+struct syn__pieces {
+  int options;
+  int special[SYN_FIRST_TOKEN]; /* numbers of the fixed tokens in the file; -1: none */
+  float *scores;                /* [tokens], null: the merges have an order */
+  unsigned char *types;         /* [tokens] */
+  int *sorted, n_sorted;        /* tokens that texts are encoded to, in the order of their bytes */
+  int first[257];               /* of each first byte: its place in `sorted` */
+  int bytes[256];               /* the id of each byte, 0: it has none */
+  int users;                    /* how many are of type SYN_PIECE_USER */
+  syn__map pairs;               /* pair of ids -> its place in t->merges + 1 */
+  int *merged;                  /* [merges] the id that a pair becomes */
+  unsigned char *charsmap;      /* as in a model file of SentencePiece; null: none */
+  size_t charsmap_size;
+  float lowest, highest; /* scores of normal pieces */
+  uint32_t joins[SYN__JOINS / 32]; /* pairs of characters that are neighbours in a piece */
+};
+
+enum { SYN__OTHER, SYN__LETTER, SYN__NUMBER, SYN__NONSPACING, SYN__PUNCTUATION, SYN__CONTROL };
+
+/* The general category of Unicode in these six classes. */
+static int syn__class_of(uint32_t ch) {
+  size_t i;
+  if (ch > 0x10FFFF) return SYN__OTHER; /* an invalid byte */
+  i = syn__place_above(syn__class_starts, SYN__COUNT(syn__class_starts), 1, ch << 3 | 7);
+  return i ? (int)(syn__class_starts[i - 1] & 7) : SYN__OTHER;
+}
+
+static int syn__piece_type(const syn_tokenizer *t, int id) {
+  return t->pieces->types[id - SYN_FIRST_TOKEN];
+}
+
+/* The sorted tokens low .. high-1, which share their first `depth` bytes. */
+typedef struct syn__range {
+  int low, high;
+  size_t depth;
+} syn__range;
+
+static syn__range syn__range_all(const syn_tokenizer *t) {
+  syn__range r = {0, 0, 0};
+  r.high = t->pieces->n_sorted;
+  return r;
+}
+
+/* The first token of the range whose next byte is above `byte`; one that ends has none. */
+static int syn__range_above(const syn_tokenizer *t, const syn__range *r, int byte) {
+  int low = r->low, high = r->high, middle;
+  while (low < high) {
+    syn_text text;
+    middle = low + (high - low) / 2;
+    text = syn__token_text(t, t->pieces->sorted[middle]);
+    if (text.size > r->depth && (unsigned char)text.at[r->depth] > byte) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/* Leaves those with this next byte; 0: there is none. */
+static int syn__range_narrow(const syn_tokenizer *t, syn__range *r, char next) {
+  const int byte = (unsigned char)next;
+  if (r->depth == 0) {
+    r->low = t->pieces->first[byte];
+    r->high = t->pieces->first[byte + 1];
+  } else {
+    const int low = syn__range_above(t, r, byte - 1);
+    r->high = syn__range_above(t, r, byte);
+    r->low = low;
+  }
+  r->depth++;
+  return r->low < r->high;
+}
+
+/* The token whose bytes are those of the range, 0: none. The shortest stands first. */
+static int syn__range_token(const syn_tokenizer *t, const syn__range *r) {
+  const int id = r->low < r->high ? t->pieces->sorted[r->low] : 0;
+  return id && syn__token_text(t, id).size == r->depth ? id : 0;
+}
+
+/* The longest token that the text begins with, 0: none. `type` -1: of any type. */
+static int syn__piece_longest(const syn_tokenizer *t, syn_text text, int type) {
+  syn__range r = syn__range_all(t);
+  int found = 0;
+  while (r.depth < text.size && syn__range_narrow(t, &r, text.at[r.depth])) {
+    const int id = syn__range_token(t, &r);
+    if (id && (type < 0 || syn__piece_type(t, id) == type)) found = id;
+  }
+  return found;
+}
+
+/* The token of the bytes of a, then of b; 0: none. */
+static int syn__piece_find(const syn_tokenizer *t, syn_text a, syn_text b) {
+  int low = 0, high = t->pieces->n_sorted;
+  while (low < high) {
+    const int middle = low + (high - low) / 2, id = t->pieces->sorted[middle];
+    syn_text x = syn__token_text(t, id), begin = x;
+    int order;
+    if (begin.size > a.size) begin.size = a.size;
+    order = syn__text_compare(begin, a);
+    if (!order) order = syn__text_compare(syn__text_of(x.at + a.size, x.size - a.size), b);
+    if (!order) return id;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return 0;
+}
+
+/* -- merges of a segment -- */
+
+/* Symbols of a segment, at most one a byte, linked. best [2 leaves] is a tree of scores: leaf
+   leaves + i is the merge of symbol i with the next one, best[k] the larger of best[2k] and
+   best[2k+1]. So the best merge, of equal ones the left, is found in log n steps. */
+typedef struct syn__symbols {
+  int count, leaves;
+  int id[SYN__SEGMENT];     /* 0: no token */
+  int merged[SYN__SEGMENT]; /* what it becomes with the next; 0: they do not merge */
+  uint16_t next[SYN__SEGMENT], before[SYN__SEGMENT], at[SYN__SEGMENT]; /* at: its first byte */
+  float best[2 * SYN__SEGMENT];
+} syn__symbols;
+
+static void syn__symbols_add(syn__symbols *s, int id, size_t at) {
+  const int i = s->count++;
+  s->id[i] = id;
+  s->at[i] = (uint16_t)at;
+  s->next[i] = (uint16_t)(i + 1);
+  s->before[i] = (uint16_t)(i ? i - 1 : 0);
+}
+
+/* What two tokens merge to, with its score: the earlier of two merges has the higher one. */
+static int syn__pair_merge(const syn_tokenizer *t, int left, int right, float *score) {
+  const syn__pieces *p = t->pieces;
+  int found;
+  if (!left || !right) return 0;
+  if (p->merged) {
+    found = syn__map_find(&p->pairs, syn__pair_key(left, right), NULL, NULL);
+    *score = -(float)found;
+    return found ? p->merged[found - 1] : 0;
+  }
+  if (p->users && (syn__piece_type(t, left) == SYN_PIECE_USER ||
+                   syn__piece_type(t, right) == SYN_PIECE_USER))
+    return 0; /* they stay as they are */
+  found = syn__piece_find(t, syn__token_text(t, left), syn__token_text(t, right));
+  if (found) *score = p->scores[found - SYN_FIRST_TOKEN];
+  return found;
+}
+
+/* Sets the leaf of symbol i, and what stands above it. */
+static void syn__symbols_set(syn__symbols *s, int i, int merged, float score) {
+  int k = s->leaves + i;
+  s->merged[i] = merged;
+  s->best[k] = merged ? score : SYN__NO_SCORE;
+  for (k /= 2; k > 0; k /= 2)
+    s->best[k] = s->best[2 * k] < s->best[2 * k + 1] ? s->best[2 * k + 1] : s->best[2 * k];
+}
+static void syn__symbols_pair(const syn_tokenizer *t, syn__symbols *s, int i) {
+  float score = 0.0f;
+  int merged = 0;
+  if (s->next[i] < s->count) merged = syn__pair_merge(t, s->id[i], s->id[s->next[i]], &score);
+  syn__symbols_set(s, i, merged, score);
+}
+
+/* Merges, while there is one, the pair of the highest score. */
+static void syn__symbols_merge(const syn_tokenizer *t, syn__symbols *s) {
+  int i, k, gone;
+  for (s->leaves = 1; s->leaves < s->count;) s->leaves *= 2;
+  for (k = 0; k < 2 * s->leaves; k++) s->best[k] = SYN__NO_SCORE;
+  for (i = 0; i < s->count; i++) syn__symbols_pair(t, s, i);
+  while (s->best[1] > SYN__NO_SCORE) {
+    for (k = 1; k < s->leaves;) k = 2 * k + (s->best[2 * k] < s->best[2 * k + 1]);
+    i = k - s->leaves;
+    gone = s->next[i];
+    s->id[i] = s->merged[i];
+    s->next[i] = s->next[gone];
+    if (s->next[i] < s->count) s->before[s->next[i]] = (uint16_t)i;
+    syn__symbols_set(s, gone, 0, 0.0f);
+    syn__symbols_pair(t, s, i);
+    if (i) syn__symbols_pair(t, s, s->before[i]);
+  }
+}
+
+/* -- SentencePiece: normalization -- */
+
+/* A rule of the charsmap for what the text begins with: the one that reads most bytes; its result,
+   *used bytes of the text. The charsmap: u32 bytes of the trie, the trie, results that end in 0.
+   Unit x of the trie (a double array, Aoe 1989; of darts-clone): label x & 0x800000FF, offset x >>
+   10, times 256 where bit 9 is set, bit 8: it has a value, at the offset. */
+static uint32_t syn__trie_unit(const syn__pieces *p, uint32_t i) {
+  return (uint32_t)syn__get_bytes(p->charsmap + 4 + 4 * (size_t)i, 4);
+}
+static uint32_t syn__trie_offset(uint32_t unit) { return unit >> 10 << (unit >> 6 & 8); }
+static syn_text syn__rule(const syn__pieces *p, syn_text text, size_t *used) {
+  syn_text found = {NULL, 0};
+  uint32_t bytes, units, at, unit, value;
+  size_t i, size; /* size: bytes of the results */
+  if (!p->charsmap) return found;
+  bytes = (uint32_t)syn__get_bytes(p->charsmap, 4);
+  size = p->charsmap_size - 4 - bytes;
+  units = bytes / 4;
+  at = units ? syn__trie_offset(syn__trie_unit(p, 0)) : 0;
+  for (i = 0; i < text.size && i < SYN__RULE_KEY; i++) {
+    at ^= (unsigned char)text.at[i];
+    if (at >= units) break;
+    unit = syn__trie_unit(p, at);
+    if ((unit & 0x800000FF) != (unsigned char)text.at[i]) break;
+    at ^= syn__trie_offset(unit);
+    if (at >= units) break;
+    value = syn__trie_unit(p, at) & 0x7FFFFFFF;
+    if (!(unit >> 8 & 1) || value >= size) continue;
+    found = syn_text_of((const char *)p->charsmap + 4 + bytes + value);
+    *used = i + 1;
+  }
+  return found;
+}
+
+/* Checks the sizes of a charsmap, and that every result ends in 0 soon. */
+static syn_status syn__charsmap_check(const syn_tokenizer *t) {
+  const syn__pieces *p = t->pieces;
+  const size_t bytes = p->charsmap_size < 4 ? SIZE_MAX : (size_t)syn__get_bytes(p->charsmap, 4);
+  size_t i, run = 0;
+  int fits = !p->charsmap_size || (bytes <= p->charsmap_size - 4 && bytes % 4 == 0);
+  for (i = 4 + bytes; fits && i < p->charsmap_size; i++) {
+    run = p->charsmap[i] ? run + 1 : 0;
+    fits = run <= SYN__RULE_VALUE;
+  }
+  if (fits && !run) return SYN_OK;
+  return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: the charsmap of %lu bytes is damaged", t->type,
+                   (unsigned long)p->charsmap_size);
+}
+
+/* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. */
+typedef struct syn__normal {
+  const syn_tokenizer *t;
+  syn_text text, part; /* what was not read: of the text, of the result of a rule */
+  size_t spaces;       /* that come before it */
+  int after;           /* 1: further spaces are left out */
+} syn__normal;
+
+static syn__normal syn__normal_of(const syn_tokenizer *t, syn_text text) {
+  const int options = t->pieces->options;
+  syn__normal n = {t, text, {NULL, 0}, 0, 0};
+  n.spaces = options & SYN_PIECES_SPACE && text.size;
+  n.after = !!(options & SYN_PIECES_TRIM);
+  return n;
+}
+
+/* The next part that is not empty; 0: the text ends. */
+static int syn__normal_fetch(syn__normal *n) {
+  const syn_tokenizer *t = n->t;
+  while (!n->part.size && n->text.size) {
+    size_t used = 0;
+    const int user = t->pieces->users ? syn__piece_longest(t, n->text, SYN_PIECE_USER) : 0;
+    if (user) used = syn__token_text(t, user).size;
+    n->part = user ? syn__text_of(n->text.at, used) : syn__rule(t->pieces, n->text, &used);
+    if (!used) {
+      const int invalid = (syn__utf8_decode(n->text, &used) & SYN__INVALID_BYTE) != 0;
+      n->part = invalid ? syn_text_of(SYN__REPLACEMENT) : syn__text_of(n->text.at, used);
+    }
+    n->text = syn__text_of(n->text.at + used, n->text.size - used);
+    while (n->after && n->part.size && n->part.at[0] == ' ') n->part.at++, n->part.size--;
+    if (n->part.size && t->pieces->options & SYN_PIECES_TRIM)
+      n->after = n->part.at[n->part.size - 1] == ' ';
+  }
+  return n->part.size > 0;
+}
+
+/* The bytes of the next character, at most 4, to `out`; 0: the text ends. U+2581 is a space. Spaces
+   wait where those at the end are left out. */
+static size_t syn__normal_next(syn__normal *n, char *out) {
+  const int trim = n->t->pieces->options & SYN_PIECES_TRIM;
+  while (syn__normal_fetch(n) || (n->spaces && !trim)) {
+    size_t size = 0;
+    const uint32_t ch = n->part.size ? syn__utf8_decode(n->part, &size) : 0;
+    const int space = ch == ' ' || ch == 0x2581;
+    if (space) n->spaces++;
+    else if (!n->spaces) memcpy(out, n->part.at, size);
+    if (space || !n->spaces) n->part = syn__text_of(n->part.at + size, n->part.size - size);
+    if (space && trim) continue;
+    if (!n->spaces) return size;
+    n->spaces--;
+    *out = ' ';
+    return 1;
+  }
+  return 0;
+}
+
+/* -- segments -- */
+
+static uint32_t syn__join_bit(uint32_t left, uint32_t right) {
+  return (uint32_t)syn__mix(syn__pair_key((int)left, (int)right)) % SYN__JOINS;
+}
+
+/* Where encoding writes, of a kind that makes one unknown token of many characters in a row. */
+typedef struct syn__written {
+  syn__ids *ids;
+  int unknown; /* 1: the last token is unknown */
+  float score; /* unigram: of all tokens so far */
+} syn__written;
+
+/* Writes a token, or where it is 0 the text in bytes, or as one unknown token with its neighbours. */
+static void syn__piece_write(const syn_tokenizer *t, int id, syn_text text, syn__written *out) {
+  const int spells = t->pieces->options & SYN_PIECES_BYTES;
+  size_t i;
+  if (id) syn__ids_add(out->ids, id);
+  else if (!spells && !out->unknown) syn__ids_add(out->ids, SYN_UNKNOWN);
+  out->unknown = !id && !spells;
+  for (i = 0; !id && spells && i < text.size; i++) {
+    const int byte = t->pieces->bytes[(unsigned char)text.at[i]];
+    syn__ids_add(out->ids, byte ? byte : SYN_UNKNOWN);
+  }
+}
+
+typedef void (*syn__segment)(const syn_tokenizer *t, syn_text text, syn__written *out);
+
+/* Encodes a text in segments. Where two characters are neighbours in no piece, no piece lies across
+   them, so the best pieces of both sides are the best of all. (The set is hashed: it may hold more
+   pairs.) Elsewhere a segment is cut when its buffer is full. */
+static void syn__segments(const syn_tokenizer *t, syn_text text, syn__segment encode,
+                          syn__ids *ids) {
+  syn__normal n = syn__normal_of(t, text);
+  syn__written out = {ids, 0, 0.0f};
+  char segment[SYN__SEGMENT], next[4];
+  size_t size = 0, more;
+  uint32_t last = 0;
+  while ((more = syn__normal_next(&n, next)) > 0) {
+    size_t at = 0;
+    const uint32_t ch = syn__utf8_decode(syn__text_of(next, more), &at), bit = syn__join_bit(last, ch);
+    if (size && (!(t->pieces->joins[bit / 32] >> bit % 32 & 1) || size + more > sizeof segment)) {
+      encode(t, syn__text_of(segment, size), &out);
+      size = 0;
+    }
+    memcpy(segment + size, next, more);
+    size += more;
+    last = ch;
+  }
+  if (size) encode(t, syn__text_of(segment, size), &out);
+}
+
+/* -- making one -- */
+
+/* The byte that a letter of GPT-2 stands for; -1: none. Printable characters of Latin-1 stand for
+   themselves, those from U+0100 on for all others in order. */
+static int syn__letter_byte(uint32_t ch) {
+  const int shown = (ch > 32 && ch < 127) || (ch > 160 && ch < 256 && ch != 173);
+  if (shown) return (int)ch;
+  if (ch < 256 || ch >= 256 + 68) return -1;
+  ch -= 256;
+  return (int)(ch < 33 ? ch : ch < 67 ? ch - 33 + 127 : 173);
+}
+static uint32_t syn__byte_letter(unsigned char byte) {
+  uint32_t ch;
+  if (syn__letter_byte(byte) == byte) return byte;
+  for (ch = 256; syn__letter_byte(ch) != byte;) ch++;
+  return ch;
+}
+
+/* The value of "<0x0A>", -1: it is none. */
+static int syn__piece_byte(syn_text name) {
+  static const char digits[] = "0123456789ABCDEF";
+  const char *high, *low;
+  if (name.size != 6 || memcmp(name.at, "<0x", 3) != 0 || name.at[5] != '>' || !name.at[3] ||
+      !name.at[4])
+    return -1;
+  high = strchr(digits, name.at[3]);
+  low = strchr(digits, name.at[4]);
+  return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
+}
+
+static int syn__piece_order(const void *owner, int a, int b) {
+  const syn_tokenizer *t = (const syn_tokenizer *)owner;
+  const int order = syn__text_compare(syn__texts_at(&t->vocab, (size_t)a),
+                                      syn__texts_at(&t->vocab, (size_t)b));
+  return order ? order : a - b;
+}
+
+/* `sorted` and `first`, without tokens that no text has, and with the first of equal ones. */
+static syn_status syn__pieces_sort(syn_tokenizer *t) {
+  syn__pieces *p = t->pieces;
+  const int n = (int)t->vocab.ends.count;
+  int i, byte;
+  p->sorted = syn__sorted(t->c, t, (size_t)n, syn__piece_order);
+  if (!p->sorted) return SYN_E_MEMORY;
+  for (i = 0; i < n; i++) {
+    const int id = SYN_FIRST_TOKEN + p->sorted[i], type = syn__piece_type(t, id);
+    const syn_text text = syn__token_text(t, id);
+    if (!text.size || (type != SYN_PIECE_NORMAL && type != SYN_PIECE_USER)) continue;
+    if (p->n_sorted &&
+        !syn__text_compare(syn__token_text(t, p->sorted[p->n_sorted - 1]), text))
+      continue;
+    p->sorted[p->n_sorted++] = id;
+    p->users += type == SYN_PIECE_USER;
+  }
+  for (byte = 0, i = 0; byte <= 256; byte++) {
+    while (i < p->n_sorted && (unsigned char)syn__token_text(t, p->sorted[i]).at[0] < byte) i++;
+    p->first[byte] = i;
+  }
+  return SYN_OK;
+}
+
+/* The neighbours of a piece, in the set of all. */
+static void syn__piece_joins(syn__pieces *p, syn_text text) {
+  uint32_t last = 0;
+  size_t at = 0;
+  while (at < text.size) {
+    const size_t begin = at;
+    const uint32_t ch = syn__utf8_decode(text, &at), bit = syn__join_bit(last, ch);
+    if (begin) p->joins[bit / 32] |= 1u << bit % 32;
+    last = ch;
+  }
+}
+
+/* What encoding looks up, from the tokens in `vocab`, their types and scores. */
+static syn_status syn__pieces_index(syn_tokenizer *t) {
+  syn__pieces *p = t->pieces;
+  int i;
+  if (syn__charsmap_check(t) || syn__pieces_sort(t)) return t->c->status;
+  p->lowest = FLT_MAX, p->highest = SYN__NO_SCORE;
+  for (i = SYN_FIRST_TOKEN; i < syn_tokenizer_size(t); i++) {
+    const syn_text text = syn__token_text(t, i);
+    const int type = syn__piece_type(t, i);
+    if (type == (t->kind->split ? SYN_PIECE_BYTE : SYN_PIECE_NORMAL) && text.size == 1)
+      p->bytes[(unsigned char)text.at[0]] = i; /* of gpt2 they are tokens like others */
+    if (type != SYN_PIECE_NORMAL && type != SYN_PIECE_USER) continue;
+    syn__piece_joins(p, text);
+    if (!p->scores || type != SYN_PIECE_NORMAL) continue;
+    if (p->scores[i - SYN_FIRST_TOKEN] < p->lowest) p->lowest = p->scores[i - SYN_FIRST_TOKEN];
+    if (p->scores[i - SYN_FIRST_TOKEN] > p->highest) p->highest = p->scores[i - SYN_FIRST_TOKEN];
+  }
+  return SYN_OK;
+}
+
+/* What each merge becomes: the token of both texts. A pair that is there already keeps its place. */
+static syn_status syn__pieces_pairs(syn_tokenizer *t) {
+  syn__pieces *p = t->pieces;
+  const syn__merge *m = (const syn__merge *)t->merges.items;
+  const int size = syn_tokenizer_size(t), n = (int)t->merges.count;
+  int i;
+  p->merged = (int *)syn__alloc(t->c, (size_t)n + 1, sizeof *p->merged);
+  for (i = 0; p->merged && i < n; i++) {
+    const int fits = m[i].left >= SYN_FIRST_TOKEN && m[i].left < size &&
+                     m[i].right >= SYN_FIRST_TOKEN && m[i].right < size;
+    if (fits)
+      p->merged[i] = syn__piece_find(t, syn__token_text(t, m[i].left),
+                                     syn__token_text(t, m[i].right));
+    if (!p->merged[i] ||
+        syn__map_find(&p->pairs, syn__pair_key(m[i].left, m[i].right), NULL, NULL))
+      return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: merge %d, of tokens %d and %d, is not a "
+                       "new pair of tokens that are a third", t->type, i, m[i].left, m[i].right);
+    if (syn__map_add(t->c, &p->pairs, syn__pair_key(m[i].left, m[i].right), NULL))
+      return SYN_E_MEMORY;
+  }
+  return p->merged ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* ==============================================================================================
+   >>tokenizer gpt2   byte pair encoding of bytes, in words cut by classes of characters
+   ============================================================================================== */
+
+/* Radford et al. 2019; the file encoder.py of GPT-2. A text is cut by the regular expression
+     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+   of Llama 3 and Qwen2 (SYN_PIECES_GPT4) by
+     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+     \s*[\r\n]+|\s+(?!\S)|\s+
+   SYN_PIECES_DIGIT: each digit is a text of its own. Then the bytes of each part are merged. */
+
+enum { SYN__BLANK = 8, SYN__TEXT_END }; /* further classes of a reader of parts */
+
+/* White space as the expression has it. */
+static int syn__is_parted(uint32_t ch) { return syn_is_space(ch) && ch - 0x1C >= 4; }
+
+/* The class of the character at `at`, letter, number, blank or other; *next: the byte behind it. */
+static int syn__part_class(syn_text text, size_t at, size_t *next) {
+  uint32_t ch;
+  int kind;
+  *next = at;
+  if (at >= text.size) return SYN__TEXT_END;
+  ch = syn__utf8_decode(text, next);
+  if (syn__is_parted(ch)) return SYN__BLANK;
+  kind = syn__class_of(ch);
+  return kind == SYN__LETTER || kind == SYN__NUMBER ? kind : SYN__OTHER;
+}
+
+/* The end of the characters of a class from `at` on. */
+static size_t syn__part_run(syn_text text, size_t at, int kind) {
+  size_t next;
+  while (syn__part_class(text, at, &next) == kind) at = next;
+  return at;
+}
+
+/* Bytes of 's, 't, 're, 've, 'm, 'll, 'd at `at`; 0: none. */
+static size_t syn__contraction(syn_text text, size_t at, int any_case) {
+  static const char *const ends[] = {"s", "t", "re", "ve", "m", "ll", "d"};
+  size_t i, k;
+  if (at >= text.size || text.at[at] != '\'') return 0;
+  for (i = 0; i < SYN__COUNT(ends); i++) {
+    for (k = 0; ends[i][k] && at + 1 + k < text.size; k++) {
+      const char c = text.at[at + 1 + k];
+      if (c != ends[i][k] && !(any_case && c + 32 == ends[i][k])) break;
+    }
+    if (!ends[i][k]) return 1 + k;
+  }
+  return 0;
+}
+
+/* The end of the white space at `at`, as a part: without its last character, which belongs to what
+   follows; but a text, before a digit that is a text of its own, ends in all of it. */
+static size_t syn__part_blank(syn_text text, size_t at, int options) {
+  const size_t end = syn__part_run(text, at, SYN__BLANK);
+  size_t next, last = end, line = end;
+  const int behind = syn__part_class(text, end, &next);
+  if (options & SYN_PIECES_GPT4) { /* up to the last line end in it */
+    while (line > at && text.at[line - 1] != '\n' && text.at[line - 1] != '\r') line--;
+    if (line > at) return line;
+  }
+  if (behind == SYN__TEXT_END || (behind == SYN__NUMBER && options & SYN_PIECES_DIGIT)) return end;
+  syn__utf8_before(text, &last);
+  return last > at ? last : end;
+}
+
+/* The end of a number, or of its first three digits, or of one. */
+static size_t syn__part_number(syn_text text, size_t at, int options) {
+  const int most = options & SYN_PIECES_DIGIT ? 1 : options & SYN_PIECES_DIGITS ? 3 : INT_MAX;
+  size_t next;
+  int i;
+  for (i = 0; i < most && syn__part_class(text, at, &next) == SYN__NUMBER; i++) at = next;
+  return at;
+}
+
+/* The end of the part of the text that begins at `at`. */
+static size_t syn__part_end(syn_text text, size_t at, int options) {
+  const int gpt4 = options & SYN_PIECES_GPT4;
+  size_t next, behind, end = syn__contraction(text, at, gpt4);
+  int kind = syn__part_class(text, at, &next), second;
+  if (end) return at + end;
+  second = syn__part_class(text, next, &behind);
+  if (kind == SYN__LETTER) return syn__part_run(text, at, kind);
+  if (gpt4 && second == SYN__LETTER && kind != SYN__NUMBER && text.at[at] != '\n' &&
+      text.at[at] != '\r')
+    return syn__part_run(text, next, second);
+  if (text.at[at] == ' ' && second != SYN__BLANK && second != SYN__TEXT_END &&
+      !(second == SYN__NUMBER && (gpt4 || options & SYN_PIECES_DIGIT)))
+    at = next, kind = second; /* the space goes with what follows */
+  if (kind == SYN__BLANK) return syn__part_blank(text, at, options);
+  if (kind == SYN__NUMBER) return syn__part_number(text, at, options);
+  end = syn__part_run(text, at, kind);
+  while (gpt4 && end < text.size && (text.at[end] == '\n' || text.at[end] == '\r')) end++;
+  return end;
+}
+
+/* Merges the bytes of a part. */
+static void syn__gpt2_part(const syn_tokenizer *t, syn_text part, syn__ids *out) {
+  syn__symbols s;
+  const syn_text none = {"", 0};
+  size_t i;
+  int whole = t->pieces->options & SYN_PIECES_WHOLE ? syn__piece_find(t, part, none) : 0, k;
+  if (whole) {
+    syn__ids_add(out, whole);
+    return;
+  }
+  for (i = 0, s.count = 0; i < part.size; i++)
+    syn__symbols_add(&s, t->pieces->bytes[(unsigned char)part.at[i]], i);
+  syn__symbols_merge(t, &s);
+  for (k = 0; k < s.count; k = s.next[k]) syn__ids_add(out, s.id[k] ? s.id[k] : SYN_UNKNOWN);
+}
+
+static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  const syn_text text = r.scan.text;
+  size_t at = 0, end, size;
+  for (; at < text.size; at = end) {
+    for (end = syn__part_end(text, at, t->pieces->options); at < end; at += size) {
+      size = end - at < SYN__SEGMENT ? end - at : SYN__SEGMENT;
+      syn__gpt2_part(t, syn__text_of(text.at + at, size), out);
+    }
+  }
+}
+
+static const syn__tokenizer_kind syn__tokenizer_gpt2 = {
+    "gpt2", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, NULL, syn__gpt2_encode};
+
+/* ==============================================================================================
+   >>tokenizer llama   byte pair encoding of SentencePiece: merges by score, or in order
+   ============================================================================================== */
+
+/* Kudo, Richardson 2018; bpe_model.cc of SentencePiece, and llama2.c, whose results are the same.
+   Characters, or pieces of the user, merge to the piece of the highest score. A character without a
+   token merges with nothing (SentencePiece merges it where a longer piece holds it). */
+static void syn__llama_segment(const syn_tokenizer *t, syn_text text, syn__written *out) {
+  syn__symbols s;
+  size_t at = 0, end;
+  int i, id;
+  for (s.count = 0; at < text.size; at = end) {
+    const syn_text rest = syn__text_of(text.at + at, text.size - at), none = {"", 0};
+    id = t->pieces->users ? syn__piece_longest(t, rest, SYN_PIECE_USER) : 0;
+    end = at;
+    if (id) end += syn__token_text(t, id).size;
+    else syn__utf8_decode(text, &end);
+    if (!id) id = syn__piece_find(t, syn__text_of(text.at + at, end - at), none);
+    syn__symbols_add(&s, id, at);
+  }
+  syn__symbols_merge(t, &s);
+  for (i = 0; i < s.count; i = s.next[i]) {
+    end = s.next[i] < s.count ? s.at[s.next[i]] : text.size;
+    syn__piece_write(t, s.id[i], syn__text_of(text.at + s.at[i], end - s.at[i]), out);
+  }
+}
+
+static void syn__llama_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  syn__segments(t, r.scan.text, syn__llama_segment, out);
+}
+
+#define SYN__PIECE_UNKNOWN " \xE2\x81\x87 " /* SentencePiece's ?? */
+static const syn__tokenizer_kind syn__tokenizer_llama = {
+    "llama", SYN__PIECE_UNKNOWN, SYN__PARTS, 0, 0, 0, NULL, NULL, syn__llama_encode};
+
+/* ==============================================================================================
+   >>tokenizer unigram   the pieces of the highest sum of scores (Kudo 2018)
+   ============================================================================================== */
+
+#define SYN__LOW_SCORE (-65536.0f)
+#define SYN__UNKNOWN_PENALTY 10.0f /* an unknown character: so much below the lowest score */
+
+/* The best path through a segment that ends at each byte: its score, the last token, where that
+   begins (-1: no path ends there). */
+typedef struct syn__lattice {
+  float score[SYN__SEGMENT + 1];
+  int id[SYN__SEGMENT + 1];
+  int16_t from[SYN__SEGMENT + 1];
+} syn__lattice;
+
+/* A path to `from` goes on with a token up to `end`. Of equal paths the first stays. */
+static void syn__lattice_add(syn__lattice *l, size_t from, size_t end, int id, double score) {
+  const double sum = score + (double)l->score[from];
+  if (l->from[end] >= 0 && sum <= (double)l->score[end]) return;
+  l->from[end] = (int16_t)from;
+  l->id[end] = id;
+  l->score[end] = (float)sum;
+}
+
+/* All tokens that begin at `at`, as EncodeOptimized of SentencePiece weighs them: a piece of the
+   user wins, a character is unknown where it is no token by itself. */
+static void syn__lattice_step(const syn_tokenizer *t, syn__lattice *l, syn_text text, size_t at,
+                              size_t next) {
+  const syn__pieces *p = t->pieces;
+  syn__range r = syn__range_all(t);
+  int single = 0;
+  size_t end;
+  for (end = at; end < text.size && syn__range_narrow(t, &r, text.at[end]);) {
+    const int id = syn__range_token(t, &r);
+    end++;
+    if (!id) continue;
+    single |= end == next;
+    syn__lattice_add(l, at, end, id, syn__piece_type(t, id) == SYN_PIECE_USER
+                     ? (double)((float)(end - at) * p->highest) - 0.1
+                     : (double)p->scores[id - SYN_FIRST_TOKEN]);
+  }
+  if (!single) syn__lattice_add(l, at, next, 0, (double)(p->lowest - SYN__UNKNOWN_PENALTY));
+}
+
+/* The Viterbi algorithm; then the tokens of the best path, which is read from its end. Scores add up
+   over all segments: as in SentencePiece, rounding decides between equal paths. Where rounding would
+   decide between others, at some 30 KB, the sum begins anew. */
+static void syn__unigram_segment(const syn_tokenizer *t, syn_text text, syn__written *out) {
+  syn__lattice l;
+  size_t at, next = 0, end;
+  for (at = 0; at <= text.size; at++) l.from[at] = -1;
+  l.score[0] = out->score > SYN__LOW_SCORE ? out->score : 0.0f;
+  for (at = 0; at < text.size; at = next) {
+    next = at;
+    syn__utf8_decode(text, &next);
+    syn__lattice_step(t, &l, text, at, next);
+  }
+  out->score = l.score[text.size];
+  for (end = text.size; end > 0; end = at) { /* from[at]: where its token ends, instead */
+    at = (size_t)l.from[end];
+    l.from[end] = (int16_t)next;
+    next = end;
+  }
+  for (at = 0, end = next; at < text.size; at = end, end = (size_t)l.from[end])
+    syn__piece_write(t, l.id[end], syn__text_of(text.at + at, end - at), out);
+}
+
+static void syn__unigram_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  syn__segments(t, r.scan.text, syn__unigram_segment, out);
+}
+
+static const syn__tokenizer_kind syn__tokenizer_unigram = {
+    "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 0, 0, 0, NULL, NULL, syn__unigram_encode};
+
+/* ==============================================================================================
+   >>tokenizer wordpiece   the longest pieces of each word, as BERT has them
+   ============================================================================================== */
+
+/* Devlin et al. 2019; tokenization.py of BERT. Control and format characters are left out; words
+   are cut at white space, at each punctuation mark and each Chinese character, which are words by
+   themselves. SYN_PIECES_LOWER: lower case, letters without their marks. A word becomes the longest
+   token that it begins with, then the longest that goes on, and so forth; or one unknown token. */
+enum { SYN__WORD_LETTERS = 100 }; /* a longer word is unknown */
+
+typedef struct syn__wordpiece {
+  const syn_tokenizer *t;
+  syn__ids *out;
+  int letters;                         /* of the word */
+  size_t size;                         /* of its bytes */
+  char word[1 + 4 * SYN__WORD_LETTERS]; /* behind a space */
+} syn__wordpiece;
+
+static void syn__wordpiece_end(syn__wordpiece *w) {
+  int ids[4 * SYN__WORD_LETTERS], n = 0, i;
+  size_t at = 0;
+  if (!w->letters) return;
+  while (at < w->size && w->letters <= SYN__WORD_LETTERS) {
+    const int id = syn__piece_longest(w->t, syn__text_of(w->word + at, w->size - at), -1);
+    if (!id || (!at && syn__token_text(w->t, id).size == 1)) break; /* a space alone is no piece */
+    ids[n++] = id;
+    at += syn__token_text(w->t, id).size;
+  }
+  if (at < w->size || w->letters > SYN__WORD_LETTERS) ids[0] = SYN_UNKNOWN, n = 1;
+  for (i = 0; i < n; i++) syn__ids_add(w->out, ids[i]);
+  w->letters = 0;
+}
+
+static void syn__wordpiece_add(syn__wordpiece *w, uint32_t ch) {
+  if (!w->letters) w->size = 1;
+  if (++w->letters <= SYN__WORD_LETTERS) w->size += syn__utf8_encode(ch, w->word + w->size);
+  else w->letters = SYN__WORD_LETTERS + 1;
+}
+
+/* The blocks of ideographs; hangul, hiragana and katakana are written with spaces or not, but are
+   words like others. */
+static int syn__is_ideograph(uint32_t ch) {
+  return ch - 0x4E00 < 0x5200 || ch - 0x3400 < 0x19C0 || ch - 0x20000 < 0xA6E0 ||
+         ch - 0x2A700 < 0x27B0 || ch - 0xF900 < 0x200 || ch - 0x2F800 < 0x220;
+}
+/* Category P of Unicode, and all of ASCII that is neither letter, digit nor space. */
+static int syn__is_mark(uint32_t ch) {
+  if (ch < 0x80) return ch > ' ' && ch < 0x7F && syn__class_of(ch) != SYN__LETTER && ch - '0' > 9;
+  return syn__class_of(ch) == SYN__PUNCTUATION;
+}
+
+/* One character of the text, cleaned. */
+static void syn__wordpiece_read(syn__wordpiece *w, uint32_t ch) {
+  const int white = ch == '\t' || ch == '\n' || ch == '\r';
+  int single;
+  if (!ch || ch > 0x10FFFF || ch == 0xFFFD) return;
+  if (!white && syn__class_of(ch) == SYN__CONTROL) return;
+  single = syn__is_ideograph(ch) || syn__is_mark(ch);
+  if (single || syn_is_space(ch)) syn__wordpiece_end(w);
+  if (!syn_is_space(ch)) syn__wordpiece_add(w, ch);
+  if (single) syn__wordpiece_end(w);
+}
+
+/* The canonical decomposition of a letter, without nonspacing marks. Hangul: three parts of a
+   syllable (Unicode, section 3.12). */
+static void syn__wordpiece_bare(syn__wordpiece *w, uint32_t ch) {
+  uint32_t parts[4];
+  int i, n = ch > 0x10FFFF ? 0 : syn__decompose(ch, parts);
+  if (ch - 0xAC00 < 11172) {
+    ch -= 0xAC00;
+    parts[0] = 0x1100 + ch / 588;
+    parts[1] = 0x1161 + ch % 588 / 28;
+    parts[2] = 0x11A7 + ch % 28;
+    n = ch % 28 ? 3 : 2;
+  }
+  for (i = 0; i < n; i++)
+    if (syn__class_of(parts[i]) != SYN__NONSPACING) syn__wordpiece_read(w, parts[i]);
+}
+
+static void syn__wordpiece_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  syn__wordpiece w;
+  syn__scanner s;
+  w.t = t;
+  w.out = out;
+  w.letters = 0;
+  w.word[0] = ' ';
+  syn__scanner_begin(&s, r.scan.text, SYN__WHOLE);
+  s.at = 0;
+  s.lower = t->pieces->options & SYN_PIECES_LOWER;
+  while (syn__scanner_more(&s)) {
+    const uint32_t ch = syn__scanner_next(&s);
+    if (s.lower) syn__wordpiece_bare(&w, ch);
+    else syn__wordpiece_read(&w, ch);
+  }
+  syn__wordpiece_end(&w);
+}
+
+static const syn__tokenizer_kind syn__tokenizer_wordpiece = {
+    "wordpiece", " [UNK]", SYN__PARTS, 0, 0, 0, NULL, NULL, syn__wordpiece_encode};
+#endif
+
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
    ============================================================================================== */
@@ -19087,7 +20103,14 @@ static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_space, /* 2 */
     &syn__tokenizer_bpe, /* 3 */
     &syn__tokenizer_line, /* 4 */
+#ifndef SYN_NO_PIECES
+    &syn__tokenizer_gpt2, /* 5: the first of published models */
+    &syn__tokenizer_llama, /* 6 */
+    &syn__tokenizer_unigram, /* 7 */
+    &syn__tokenizer_wordpiece, /* 8 */
+#endif
 };
+enum { SYN__PIECE_KIND = 5 };
 
 /* 1: a tokenizer of this kind may have this SIZE. */
 static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) {
@@ -19128,8 +20151,25 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
   return NULL;
 }
 
+static void syn__pieces_free(syn_tokenizer *t) {
+#ifndef SYN_NO_PIECES
+  syn__pieces *p = t->pieces;
+  if (!p) return;
+  syn__free(t->c, p->scores);
+  syn__free(t->c, p->types);
+  syn__free(t->c, p->sorted);
+  syn__free(t->c, p->merged);
+  syn__free(t->c, p->charsmap);
+  syn__map_free(t->c, &p->pairs);
+  syn__free(t->c, p);
+#else
+  SYN__UNUSED(t);
+#endif
+}
+
 void syn_tokenizer_free(syn_tokenizer *t) {
   if (!t) return;
+  syn__pieces_free(t);
   syn__texts_free(&t->vocab);
   syn__free(t->c, t->merges.items);
   syn__free(t->c, t);
@@ -19207,12 +20247,27 @@ int syn_tokenizer_cut(const syn_tokenizer *t, syn_text text, int cut, int *ids, 
   return out.count;
 }
 
+#ifndef SYN_NO_PIECES
+/* 0: the token adds nothing to a text. *first: 0 where no space was put before the text, and of
+   SentencePiece's unknown token, which has spaces of its own. */
+static int syn__piece_text(const syn_tokenizer *t, int id, int *first) {
+  const int ordinary = id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t);
+  if (t->kind != &syn__tokenizer_wordpiece &&
+      (!ordinary || !(t->pieces->options & (SYN_PIECES_SPACE | SYN_PIECES_TRIM))))
+    *first = 0;
+  return !ordinary || syn__piece_type(t, id) != SYN_PIECE_CONTROL;
+}
+#endif
+
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
   const char *unknown = t ? t->kind->unknown : "";
   syn_text text = syn__text_of(unknown, strlen(unknown));
   if (!t) return text;
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
   if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__token_text(t, id);
+#ifndef SYN_NO_PIECES
+  if (t->pieces && !syn__piece_text(t, id, &first)) text.size = 0;
+#endif
   if (first && t->kind->split && text.size && text.at[0] == ' ') text.at++, text.size--;
   return text;
 }
@@ -19266,6 +20321,315 @@ size_t syn_text_invalid(syn_text text) {
   return count;
 }
 
+#ifndef SYN_NO_PIECES
+/* -- tokenizers of published models: from their parts, and from their saved form -- */
+
+#define SYN__PIECES_MAGIC "syntok2"
+#define SYN__PIECES_HEADER 52
+#define SYN__PIECES_OPTIONS 255
+
+/* The number in the file of the j-th token that is none of the special ones. */
+static int syn__piece_number(const syn__pieces *p, int j) {
+  int last = -1, next, k;
+  for (;; j++, last = next) { /* each special number up to it, in their order */
+    next = INT_MAX;
+    for (k = 0; k < SYN_FIRST_TOKEN; k++)
+      if (p->special[k] > last && p->special[k] < next) next = p->special[k];
+    if (next > j) return j;
+  }
+}
+
+/* The fixed id of a number in the file, -1: none. The last of several has it. */
+static int syn__piece_special(const syn__pieces *p, int number) {
+  int k = SYN_FIRST_TOKEN - 1;
+  while (k >= 0 && p->special[k] != number) k--;
+  return k;
+}
+
+/* Writes the name of a token as it appears in a text. */
+static syn_status syn__piece_spell(syn_tokenizer *t, syn_text name, int type) {
+  syn__texts *v = &t->vocab;
+  size_t at = 0;
+  char out[4];
+  int byte = syn__piece_byte(name);
+  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED) return syn__texts_write(v, name);
+  if (t->kind == &syn__tokenizer_wordpiece) {
+    const int more = name.size > 2 && !memcmp(name.at, "##", 2);
+    if (more) return syn__texts_write(v, syn__text_of(name.at + 2, name.size - 2));
+    return syn__texts_write(v, syn__text_of(" ", 1)) ? SYN_E_MEMORY : syn__texts_write(v, name);
+  }
+  if (type == SYN_PIECE_BYTE) {
+    *out = (char)byte;
+    return byte < 0 ? SYN_E_FORMAT : syn__texts_write(v, syn__text_of(out, 1));
+  }
+  while (at < name.size) {
+    uint32_t ch = syn__utf8_decode(name, &at);
+    const int letters = t->kind == &syn__tokenizer_gpt2;
+    byte = letters ? syn__letter_byte(ch) : ch == 0x2581 ? ' ' : -1;
+    if (letters && byte < 0) return SYN_E_FORMAT;
+    if (byte >= 0) ch = SYN__INVALID_BYTE | (uint32_t)byte;
+    if (syn__texts_write(v, syn__text_of(out, syn__utf8_encode(ch, out)))) return SYN_E_MEMORY;
+  }
+  return SYN_OK;
+}
+
+/* Ends the text of the next token. */
+static syn_status syn__piece_end(syn_tokenizer *t, float score, int type) {
+  syn__pieces *p = t->pieces;
+  const size_t i = t->vocab.ends.count;
+  p->types[i] = (unsigned char)type;
+  if (p->scores) p->scores[i] = score;
+  if (type < 0 || type > SYN_PIECE_UNUSED || !(score > SYN__NO_SCORE && score <= FLT_MAX))
+    return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %lu has the type %d and the score %g",
+                     t->type, (unsigned long)i, type, (double)score);
+  return syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
+}
+
+/* An empty tokenizer with room for `count` tokens. */
+static syn_tokenizer *syn__pieces_new(syn_context *c, int kind, size_t count, int scores) {
+  syn_tokenizer *t = syn__tokenizer_new(c, syn__tokenizer_kinds[kind], 0, 0);
+  if (!t) return NULL;
+  t->pieces = (syn__pieces *)syn__alloc(c, 1, sizeof *t->pieces);
+  if (t->pieces) t->pieces->types = (unsigned char *)syn__alloc(c, count + 1, 1);
+  if (t->pieces && scores) t->pieces->scores = (float *)syn__alloc(c, count + 1, sizeof(float));
+  if (t->pieces && t->pieces->types && (!scores || t->pieces->scores)) return t;
+  syn_tokenizer_free(t);
+  return NULL;
+}
+
+static syn_status syn__pieces_charsmap(syn_tokenizer *t, const void *at, size_t size) {
+  syn__pieces *p = t->pieces;
+  if (!size) return SYN_OK;
+  p->charsmap = (unsigned char *)syn__alloc(t->c, size, 1);
+  if (!p->charsmap) return SYN_E_MEMORY;
+  memcpy(p->charsmap, at, size);
+  p->charsmap_size = size;
+  return SYN_OK;
+}
+
+/* The tokens of the parts but for the special ones, the merges by their ids. */
+static syn_status syn__pieces_fill(syn_tokenizer *t, const syn_tokenizer_parts *from) {
+  syn_status status = syn__pieces_charsmap(t, from->charsmap.at, from->charsmap.size);
+  size_t i;
+  for (i = 0; i < from->count && !status; i++) {
+    const int type = from->types ? from->types[i] : SYN_PIECE_NORMAL;
+    if (syn__piece_special(t->pieces, (int)i) >= 0) continue;
+    status = syn__piece_spell(t, from->tokens[i], type);
+    if (status == SYN_E_FORMAT)
+      return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: the token %lu, '%.*s', is not spelled in "
+                       "%s", t->type, (unsigned long)i, (int)syn__min(40, (int)from->tokens[i].size),
+                       from->tokens[i].at, type == SYN_PIECE_BYTE ? "the form <0x0A>"
+                       : "the letters of bytes");
+    if (!status) status = syn__piece_end(t, from->scores ? from->scores[i] : 0.0f, type);
+  }
+  for (i = 0; i < from->n_merges && !status; i++) {
+    syn__merge m;
+    m.left = syn_tokenizer_id(t, from->merges[2 * i]);
+    m.right = syn_tokenizer_id(t, from->merges[2 * i + 1]);
+    status = syn__append(t->c, &t->merges, &m, 1, sizeof m);
+  }
+  return status;
+}
+
+static syn_tokenizer *syn__pieces_finish(syn_tokenizer *t, syn_status status) {
+  if (!status) status = syn__pieces_index(t);
+  if (!status && !t->pieces->scores) status = syn__pieces_pairs(t);
+  return syn__tokenizer_finish(t, status);
+}
+
+/* What the kind must have: scores, merges, or one of them; special numbers inside. */
+static int syn__pieces_fit(int kind, size_t count, int scores, size_t merges, const int *special) {
+  const syn__tokenizer_kind *k = syn__tokenizer_kinds[kind];
+  int i, fits = count <= SYN__MAX_VOCAB - SYN_FIRST_TOKEN && merges <= SYN__MAX_VOCAB;
+  if (k == &syn__tokenizer_unigram) fits &= scores && !merges;
+  else if (k == &syn__tokenizer_llama) fits &= scores ? !merges : merges > 0;
+  else fits &= !scores && (!merges || k == &syn__tokenizer_gpt2);
+  for (i = 0; i < SYN_FIRST_TOKEN; i++)
+    fits &= special[i] >= -1 && special[i] < (int)syn__min(SYN__MAX_VOCAB, (int)count);
+  return fits;
+}
+
+syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *from) {
+  const size_t first = SYN__PIECE_KIND, kinds = SYN__COUNT(syn__tokenizer_kinds) - first;
+  syn_tokenizer *t;
+  int kind;
+  if (!syn__given(c, from, "parts of a tokenizer") ||
+      (from->count && !syn__given(c, from->tokens, "list of tokens")) ||
+      (from->n_merges && !syn__given(c, from->merges, "list of merges")))
+    return NULL;
+  for (kind = 0; kind < (int)kinds; kind++)
+    if (from->kind && !strcmp(from->kind, syn__tokenizer_kinds[first + (size_t)kind]->name)) break;
+  if (kind == (int)kinds) {
+    syn__fail(c, SYN_E_VALUE, "tokenizer: the kind '%.40s' given, wanted gpt2, llama, unigram or "
+              "wordpiece", from->kind ? from->kind : "");
+    return NULL;
+  }
+  kind += (int)first;
+  if (!syn__pieces_fit(kind, from->count, from->scores != NULL, from->n_merges, from->special) ||
+      from->options & ~SYN__PIECES_OPTIONS) {
+    syn__fail(c, SYN_E_VALUE, "tokenizer %s: %lu tokens %s scores, %lu merges, special numbers %d, "
+              "%d, %d, %d, options %d do not fit together", syn__tokenizer_kinds[kind]->name,
+              (unsigned long)from->count, from->scores ? "with" : "without",
+              (unsigned long)from->n_merges, from->special[0], from->special[1], from->special[2],
+              from->special[3], from->options);
+    return NULL;
+  }
+  t = syn__pieces_new(c, kind, from->count, from->scores != NULL);
+  if (!t) return NULL;
+  t->pieces->options = from->options;
+  memcpy(t->pieces->special, from->special, sizeof from->special);
+  return syn__pieces_finish(t, syn__pieces_fill(t, from));
+}
+
+/* The saved form, all numbers u32, little-endian:
+      0  "syntok2" and its final 0
+      8  kind, options, P tokens, M merges, C bytes of the charsmap, 1 where there are scores, 0
+     36  the file's numbers of padding, unknown, begin, end (2^32-1: none)
+     52  the bytes of each token [P]; left, right of each merge [M,2], as ids
+         the scores as F32 [P]; the types, a byte each [P]; the charsmap [C]
+         the texts of all tokens, as they appear in a text */
+static syn_tokenizer *syn__pieces_load_header(syn_context *c, const unsigned char *in, size_t size,
+                                              uint32_t field[11]) {
+  syn_tokenizer *t;
+  uint64_t need;
+  int i, special[SYN_FIRST_TOKEN], fits;
+  for (i = 0; i < 11; i++) field[i] = (uint32_t)syn__get_bytes(in + 8 + 4 * i, 4);
+  for (i = 0; i < SYN_FIRST_TOKEN; i++)
+    special[i] = field[7 + i] == UINT32_MAX ? -1 : field[7 + i] > INT_MAX ? INT_MAX : (int)field[7 + i];
+  fits = field[0] >= SYN__PIECE_KIND && field[0] < SYN__COUNT(syn__tokenizer_kinds) &&
+         field[1] <= SYN__PIECES_OPTIONS && field[5] <= 1 && !field[6];
+  /* the numbers of a file go up to its tokens with its special ones */
+  fits = fits && syn__pieces_fit((int)field[0], field[2] + (size_t)SYN_FIRST_TOKEN, (int)field[5],
+                                 field[3], special);
+  need = SYN__PIECES_HEADER + (uint64_t)field[2] * (field[5] ? 9 : 5) + 8 * (uint64_t)field[3] +
+         field[4];
+  if (!fits || need > size) {
+    syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not hold one (kind %lu, %lu "
+              "tokens, %lu merges)", (unsigned long)size, (unsigned long)field[0],
+              (unsigned long)field[2], (unsigned long)field[3]);
+    return NULL;
+  }
+  t = syn__pieces_new(c, (int)field[0], field[2], field[5] != 0);
+  if (!t) return NULL;
+  t->pieces->options = (int)field[1];
+  memcpy(t->pieces->special, special, sizeof special);
+  return t;
+}
+
+static syn_tokenizer *syn__pieces_load(syn_context *c, const unsigned char *in, size_t size) {
+  uint32_t field[11];
+  syn_tokenizer *t = syn__pieces_load_header(c, in, size, field);
+  const size_t n = field[2], n_merges = field[3];
+  const unsigned char *sizes = in + SYN__PIECES_HEADER, *merges = sizes + 4 * n;
+  const unsigned char *scores = merges + 8 * n_merges, *types = scores + (field[5] ? 4 * n : 0);
+  const unsigned char *charsmap = types + n;
+  size_t at = (size_t)(charsmap - in) + field[4], i;
+  syn_status status;
+  if (!t) return NULL;
+  status = syn__pieces_charsmap(t, charsmap, field[4]);
+  for (i = 0; i < n && !status; i++) {
+    const size_t bytes = (size_t)syn__get_bytes(sizes + 4 * i, 4);
+    const uint32_t bits = field[5] ? (uint32_t)syn__get_bytes(scores + 4 * i, 4) : 0;
+    float score;
+    memcpy(&score, &bits, sizeof score);
+    if (bytes > size - at) {
+      status = syn__token_refuse(t, "inside the bytes given");
+      break;
+    }
+    status = syn__texts_write(&t->vocab, syn__text_of((const char *)in + at, bytes));
+    if (!status) status = syn__piece_end(t, score, types[i]);
+    at += bytes;
+  }
+  for (i = 0; i < n_merges && !status; i++) {
+    syn__merge m;
+    m.left = (int)syn__get_bytes(merges + 8 * i, 4);
+    m.right = (int)syn__get_bytes(merges + 8 * i + 4, 4);
+    status = syn__append(c, &t->merges, &m, 1, sizeof m);
+  }
+  if (!status && at != size) status = syn__token_refuse(t, "the last of the bytes given");
+  return syn__pieces_finish(t, status);
+}
+#else
+syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *from) {
+  SYN__UNUSED(from);
+  syn__fail(c, SYN_E_VALUE, "tokenizer: built with SYN_NO_PIECES, without those of published models");
+  return NULL;
+}
+#endif
+
+int syn_tokenizer_number(const syn_tokenizer *t, int id) {
+  if (!t || id < 0 || id >= syn_tokenizer_size(t)) return -1;
+#ifndef SYN_NO_PIECES
+  if (t->pieces)
+    return id < SYN_FIRST_TOKEN ? t->pieces->special[id]
+                                : syn__piece_number(t->pieces, id - SYN_FIRST_TOKEN);
+#endif
+  return id;
+}
+
+int syn_tokenizer_id(const syn_tokenizer *t, int number) {
+  int id = number;
+#ifndef SYN_NO_PIECES
+  if (t && t->pieces && number >= 0) {
+    const int special = syn__piece_special(t->pieces, number), *s = t->pieces->special;
+    int k;
+    if (special >= 0) return special;
+    id += SYN_FIRST_TOKEN;
+    for (k = 0; k < SYN_FIRST_TOKEN; k++) /* each distinct number below it */
+      id -= s[k] >= 0 && s[k] < number && syn__piece_special(t->pieces, s[k]) == k;
+  }
+#endif
+  return t && id >= 0 && id < syn_tokenizer_size(t) ? id : -1;
+}
+
+#ifndef SYN_NO_PIECES
+/* The name of the part of a text that begins at *at, which moves behind it, to `out`. */
+static size_t syn__piece_name(const syn_tokenizer *t, int type, syn_text text, size_t *at,
+                              char out[8]) {
+  const unsigned char byte = (unsigned char)text.at[*at];
+  const size_t begin = (*at)++;
+  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED) return *out = (char)byte, 1;
+  if (t->kind == &syn__tokenizer_gpt2) return syn__utf8_encode(syn__byte_letter(byte), out);
+  if (t->kind != &syn__tokenizer_wordpiece) {
+    if (type == SYN_PIECE_BYTE) return (size_t)syn__snprintf(out, 8, "<0x%02X>", byte);
+    return byte == ' ' ? syn__utf8_encode(0x2581, out) : (*out = (char)byte, (size_t)1);
+  }
+  if (!begin && byte == ' ') return 0;
+  if (!begin) return memcpy(out, "##", 2), out[2] = (char)byte, 3;
+  return *out = (char)byte, 1;
+}
+#endif
+
+/* Without pieces, or of a fixed id, the text itself. */
+size_t syn_tokenizer_name(const syn_tokenizer *t, int id, char *out, size_t capacity) {
+  syn_text text = syn_tokenizer_piece(t, id, 0);
+  size_t size = 0, kept = 0, n, at = 0;
+  char part[8];
+#ifndef SYN_NO_PIECES
+  static const char *const names[][SYN_FIRST_TOKEN] = {
+      {"<pad>", "<unk>", "<s>", "</s>"}, {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}};
+  const int pieces = t && t->pieces, fixed = id >= 0 && id < SYN_FIRST_TOKEN;
+  const int ordinary = pieces && !fixed && id >= 0 && id < syn_tokenizer_size(t);
+  if (pieces && fixed) text = syn_text_of(names[t->kind == &syn__tokenizer_wordpiece][id]);
+  if (ordinary) text = syn__token_text(t, id);
+#endif
+  if (!out) capacity = 0;
+  for (; at < text.size; size += n) {
+    n = 1;
+    *part = text.at[at];
+#ifndef SYN_NO_PIECES
+    if (ordinary) n = syn__piece_name(t, syn__piece_type(t, id), text, &at, part);
+    else
+#endif
+      at++;
+    if (kept != size || n >= capacity - kept) continue; /* the final 0 fits, too */
+    memcpy(out + kept, part, n);
+    kept += n;
+  }
+  if (capacity > 0) out[kept] = 0;
+  return size;
+}
+
 /* The saved form, all numbers u32, little-endian:
       0  "syntok1" and its final 0
       8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
@@ -19287,7 +20651,7 @@ static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned 
   int i, fits = 0;
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
     for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
-  if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
+  if (field[0] < SYN__PIECE_KIND) {
     kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
     fits = !(field[1] & ~(uint32_t)SYN__TOKENIZER_FLAGS) &&
            syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
@@ -19334,8 +20698,13 @@ static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char
 
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
   const unsigned char *in = (const unsigned char *)bytes;
-  syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
+  syn_tokenizer *t;
   syn_status status = SYN_OK;
+#ifndef SYN_NO_PIECES
+  if (in && size >= SYN__PIECES_HEADER && !memcmp(in, SYN__PIECES_MAGIC, 8))
+    return syn__pieces_load(c, in, size);
+#endif
+  t = syn__tokenizer_load_header(c, in, size);
   if (!t) return NULL;
   if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
   if (!status) status = syn__tokenizer_load_body(t, in, size);
@@ -23857,6 +25226,7 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
   if (!spec) spec = "";
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
     const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
+    if (!kind->learn) continue; /* of a published model */
     n = strcspn(spec, ":");
     if (syn__nearer(spec, n, nearest->name, kind->name) == kind->name) nearest = kind;
     n = strlen(kind->name);
@@ -23893,6 +25263,42 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
 }
 static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
 
+#ifndef SYN_NO_PIECES
+/* The form that syn__pieces_load_header describes. */
+static size_t syn__pieces_save(const syn_tokenizer *t, unsigned char *at, size_t capacity) {
+  const syn__pieces *p = t->pieces;
+  const syn__merge *merges = (const syn__merge *)t->merges.items;
+  const size_t n = t->vocab.ends.count, bytes = syn__texts_begin(&t->vocab, n);
+  const size_t need = SYN__PIECES_HEADER + n * (p->scores ? 9 : 5) + 8 * t->merges.count +
+                      p->charsmap_size + bytes;
+  size_t i, field[11] = {0};
+  if (need > capacity || !at) return need;
+  memcpy(at, SYN__PIECES_MAGIC, 8);
+  while (syn__tokenizer_kinds[field[0]] != t->kind) field[0]++;
+  field[1] = (size_t)p->options, field[2] = n, field[3] = t->merges.count;
+  field[4] = p->charsmap_size, field[5] = p->scores != NULL;
+  for (i = 0; i < SYN_FIRST_TOKEN; i++)
+    field[7 + i] = p->special[i] < 0 ? UINT32_MAX : (size_t)p->special[i];
+  for (i = 0; i < 11; i++) syn__put32(at + 8 + 4 * i, field[i]);
+  at += SYN__PIECES_HEADER;
+  for (i = 0; i < n; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
+  for (i = 0; i < t->merges.count; i++, at += 8) {
+    syn__put32(at, (size_t)merges[i].left);
+    syn__put32(at + 4, (size_t)merges[i].right);
+  }
+  for (i = 0; p->scores && i < n; i++, at += 4) {
+    uint32_t bits;
+    memcpy(&bits, &p->scores[i], sizeof bits);
+    syn__put32(at, bits);
+  }
+  memcpy(at, p->types, n);
+  at += n;
+  if (p->charsmap_size) memcpy(at, p->charsmap, p->charsmap_size);
+  if (bytes) memcpy(at + p->charsmap_size, t->vocab.bytes.items, bytes);
+  return need;
+}
+#endif
+
 /* All or nothing is written. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   unsigned char *at = (unsigned char *)out;
@@ -23901,6 +25307,9 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   size_t bytes = n_tokens ? syn__texts_begin(&t->vocab, n_tokens) : 0;
   size_t need = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges + bytes;
   if (!t) return 0;
+#ifndef SYN_NO_PIECES
+  if (t->pieces) return syn__pieces_save(t, at, capacity);
+#endif
   if (need > capacity || !out) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8); /* with its final 0 */
   for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++; /* the place in the list */
@@ -29044,9 +30453,9 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
    >>small lowering   from a node of a network to instructions, in the order of the kinds
    ============================================================================================== */
 
-/* The interpreter knows the activations up to swish, and all the tokenizers. */
+/* The interpreter knows the activations up to swish, and the tokenizers of no published model. */
 typedef char syn__small_acts[SYN__SWISH == 4 ? 1 : -1];
-typedef char syn__small_texts[SYN__COUNT(syn__tokenizer_kinds) == SYN__TEXT_LINE + 1 ? 1 : -1];
+typedef char syn__small_texts[SYN__PIECE_KIND == SYN__TEXT_LINE + 1 ? 1 : -1];
 
 static int syn__lower_add(syn__small_build *l, const syn_node *n) {
   int32_t a[4];
@@ -29531,6 +30940,11 @@ static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t)
   if (count > 65535 - SYN_FIRST_TOKEN) {
     syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
               (unsigned long)count);
+    return 0;
+  }
+  if (t->pieces) {
+    syn__fail(l->c, SYN_E_VALUE, "a small model has no tokenizer of the kind %s: wanted without "
+              "tokenizers, then tokens in and out are numbers", t->type);
     return 0;
   }
   if (t->flags & SYN_NFC) { /* boards have no room for its tables */

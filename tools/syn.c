@@ -43,6 +43,9 @@
 #include "trace.h"
 #include "embed.h"
 #include "quantize.h"
+#include "json.h"
+#include "token_files.h"
+#include "tokenize.h"
 
 /* Only an option that every run needs is required by its table. What depends on other options
    (--data, or --src and --tgt) has no default, and the command checks it. Where 0 means
@@ -342,6 +345,19 @@ static const option embed_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option tokenize_options[] = {
+    {"tokenizer", 0, READS, "", "PATH",
+     "tokenizer.json, a model of SentencePiece, vocab.json with merges.txt, encoder.json with vocab.bpe, "
+     "vocab.txt, tokenizer.bin of llama2.c, or the folder that holds one"},
+    {"model", 'm', READS, "", "FILE", "instead: a model that has a tokenizer"},
+    {"side", 0, CHOICE, "target", "source|target", "whose tokenizer of the model it is"},
+    {"ids", 0, FLAG, "off", "", "prints numbers, those of the tokenizer's own file, instead of names"},
+    {"back", 0, FLAG, "off", "", "reads such numbers and prints the text"},
+    {"check", 0, READS, "", "FILE",
+     "compares with answers, a JSON object a line with \"text\" and any of \"ids\", \"pieces\", "
+     "\"decoded\"; a line each that fails, then N passed, N failed"},
+    END_OF_OPTIONS};
+
 static const command_row commands[] = {
     {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
     {"run", "[FILE]", 0, 1, run_options, run_run,
@@ -360,6 +376,8 @@ static const command_row commands[] = {
     {"quantize", "", 0, 0, quantize_options, run_quantize,
      "a model file with smaller weights, read like any other"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
+    {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
+     "lines of text to the tokens of a published model, or of a model file, and back"},
     {"trace", "", 0, 0, trace_options, run_trace,
      "one page of a run: network, values, gradients, attention, loss; also of a text alone"},
     {"plot", "", 0, 0, trace_options, run_trace, "the old name of trace, until the next release"},
