@@ -388,8 +388,8 @@
      #define SYN_SCORES(X) X(v) X(r)
    SYN_NO_TOKENIZERS, defined by the user: the tokenizers of a model file are not read; tokens in
    and out are numbers.
-   SYN_NO_PIECES, defined by the user: without the tokenizers of published models (syn_tokenizer_from)
-   and their table of Unicode's classes, about 25 KB of a program.
+   SYN_NO_PIECES, defined by the user: without the tokenizers of published models, which
+   syn_tokenizer_from makes, and their table of Unicode's classes of 9 KB.
    SYN_NO_MESSAGES, defined by the user: an error has its status, its message is that of the status
    alone. Without printf a network's text may not have $NAMEs. syn_run_value knows no parts of a
    layer. With SYN_NO_TRAIN, names of parameters and nodes of a viewed model are "", and its
@@ -1051,11 +1051,11 @@ enum {
 };
 
 /* A tokenizer of a published model, from the parts of its files. Names are spelled as there: with
-   the letters of bytes of GPT-2, with U+2581 for a space and <0x0A> for a byte, with ## where a word
-   goes on. A token of the file is known by its number there, its place in the list. The numbers in
-   `special` get our ids 0 to 3, of equal ones the last; the other tokens follow from SYN_FIRST_TOKEN
-   on in the order of the file. A vocabulary that is larger than the list: `count` tokens, the rest
-   empty and of SYN_PIECE_UNUSED. */
+   the letters of bytes of GPT-2, with U+2581 for a space and <0x0A> for a byte, with ## where a
+   word goes on. The number of a token in the file is its place in the list. Those in `special` get
+   our ids 0 to 3, of equal ones the last; the other tokens follow from SYN_FIRST_TOKEN on in
+   the order of the file. Where a model has a larger vocabulary, the rest of `count` is empty and
+   SYN_PIECE_UNUSED. */
 typedef struct syn_tokenizer_parts {
   const char *kind; /* "gpt2": byte pair encoding of bytes; "llama": of SentencePiece, by scores or
                        merges; "unigram": SentencePiece's; "wordpiece": BERT's */
@@ -1473,7 +1473,8 @@ SYN_API const char *
 syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
 /* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
    for capacity 0. No text has more tokens than bytes + 1; with SYN_LOWERCASE or SYN_NFC, which may
-   make a text longer, than 3 bytes + 1. Allocates nothing; its time grows with the bytes alone. */
+   make a text longer, than 3 bytes + 1; the rules of a published model may make it longer still.
+   Allocates nothing; its time grows with the bytes alone. */
 SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The same, but of a text with more than `capacity` tokens `ids` gets as many as fit, without the
    part that `cut` names: SYN_CUT_HEAD, _TAIL, _MIDDLE; with SYN_CUT_TEXTS added, each TAB separates
@@ -18306,8 +18307,8 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 
 /* -- text in, text out -- */
 
-/* Passes pieces of text on as whole characters. Only tokens of bytes cut a character: these bytes
-   wait in part[0..n) until all are there; n + left of them make the character. */
+/* Passes pieces of text on as whole characters. Where tokens cut a character, its bytes wait in
+   part[0..n) until all are there; n + left of them make the character. */
 typedef struct syn__text_stream {
   const syn_tokenizer *t;
   syn_text_callback call;
@@ -18328,20 +18329,31 @@ static int syn__stream_flush(syn__text_stream *s) {
   return s->call(s->user, piece);
 }
 
-/* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
+/* The next byte of an output. C2..DF begin characters of 2 bytes, E0..EF of 3, F0..F4 of 4; 80..BF
+   follow. */
+static int syn__stream_byte(syn__text_stream *s, const char *at) {
+  const int byte = (unsigned char)*at;
+  int stop = 0;
+  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
+  if (byte < 0x80) return s->call(s->user, syn__text_of(at, 1)) || stop;
+  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  else s->left--;
+  s->part[s->n++] = *at;
+  return (!s->left && syn__stream_flush(s)) || stop;
+}
+
+/* A syn_token_callback. Where a token holds parts of characters, its bytes go one by one. */
 static int syn__stream_token(void *user, int sentence, int token) {
   syn__text_stream *s = (syn__text_stream *)user;
   syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
-  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0; /* 0: whole characters */
+  size_t i;
+  int stop = 0;
   SYN__UNUSED(sentence);
   s->first = 0;
   if (piece.size == 0) return 0;
-  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
-  if (byte < 0x80) return s->call(s->user, piece) || stop;
-  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-  else s->left--;
-  s->part[s->n++] = piece.at[0];
-  return (!s->left && syn__stream_flush(s)) || stop;
+  if (!s->n && !syn_text_invalid(piece)) return s->call(s->user, piece);
+  for (i = 0; i < piece.size && !stop; i++) stop = syn__stream_byte(s, piece.at + i);
+  return stop;
 }
 
 /* How many tokens, with its begin, a prompt may have that can be cut; and how many are left of it.
@@ -19288,7 +19300,7 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
    >>tokenizer pieces   what tokenizers of published models share: tokens by their bytes, merges
    ============================================================================================== */
 
-/* A token of a published model is called a piece there. The vocabulary has the pieces as they appear
+/* A token of a published model is called a piece there. The vocabulary has the pieces as they stand
    in a text, so that decoding copies them: a space for SentencePiece's U+2581, one byte for <0x0A>
    and for the letters of GPT-2; of WordPiece a space before what begins a word, and no ## before
    what goes on. Of the special tokens of a file four have the fixed ids; see syn_tokenizer_parts.
@@ -19526,8 +19538,8 @@ static syn_status syn__charsmap_check(const syn_tokenizer *t) {
     fits = run <= SYN__RULE_VALUE;
   }
   if (fits && !run) return SYN_OK;
-  return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: the charsmap of %lu bytes is damaged", t->type,
-                   (unsigned long)p->charsmap_size);
+  return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: the charsmap of %lu bytes is damaged",
+                   t->type, (unsigned long)p->charsmap_size);
 }
 
 /* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. */
@@ -19599,7 +19611,7 @@ typedef struct syn__written {
   float score; /* unigram: of all tokens so far */
 } syn__written;
 
-/* Writes a token, or where it is 0 the text in bytes, or as one unknown token with its neighbours. */
+/* Writes a token. Where it is 0: the text in bytes, or as one unknown token with its neighbours. */
 static void syn__piece_write(const syn_tokenizer *t, int id, syn_text text, syn__written *out) {
   const int spells = t->pieces->options & SYN_PIECES_BYTES;
   size_t i;
@@ -19626,7 +19638,8 @@ static void syn__segments(const syn_tokenizer *t, syn_text text, syn__segment en
   uint32_t last = 0;
   while ((more = syn__normal_next(&n, next)) > 0) {
     size_t at = 0;
-    const uint32_t ch = syn__utf8_decode(syn__text_of(next, more), &at), bit = syn__join_bit(last, ch);
+    const uint32_t ch = syn__utf8_decode(syn__text_of(next, more), &at);
+    const uint32_t bit = syn__join_bit(last, ch);
     if (size && (!(t->pieces->joins[bit / 32] >> bit % 32 & 1) || size + more > sizeof segment)) {
       encode(t, syn__text_of(segment, size), &out);
       size = 0;
@@ -19731,7 +19744,7 @@ static syn_status syn__pieces_index(syn_tokenizer *t) {
   return SYN_OK;
 }
 
-/* What each merge becomes: the token of both texts. A pair that is there already keeps its place. */
+/* What each merge becomes: the token of both texts. */
 static syn_status syn__pieces_pairs(syn_tokenizer *t) {
   syn__pieces *p = t->pieces;
   const syn__merge *m = (const syn__merge *)t->merges.items;
@@ -19958,9 +19971,9 @@ static void syn__lattice_step(const syn_tokenizer *t, syn__lattice *l, syn_text 
   if (!single) syn__lattice_add(l, at, next, 0, (double)(p->lowest - SYN__UNKNOWN_PENALTY));
 }
 
-/* The Viterbi algorithm; then the tokens of the best path, which is read from its end. Scores add up
-   over all segments: as in SentencePiece, rounding decides between equal paths. Where rounding would
-   decide between others, at some 30 KB, the sum begins anew. */
+/* The Viterbi algorithm; then the tokens of the best path, which is read from its end. Scores add
+   up over all segments: as in SentencePiece, rounding decides between equal paths. Where rounding
+   would decide between others, at some 30 KB, the sum begins anew. */
 static void syn__unigram_segment(const syn_tokenizer *t, syn_text text, syn__written *out) {
   syn__lattice l;
   size_t at, next = 0, end;
@@ -20412,14 +20425,14 @@ static syn_status syn__pieces_fill(syn_tokenizer *t, const syn_tokenizer_parts *
   syn_status status = syn__pieces_charsmap(t, from->charsmap.at, from->charsmap.size);
   size_t i;
   for (i = 0; i < from->count && !status; i++) {
-    const int type = from->types ? from->types[i] : SYN_PIECE_NORMAL;
+    const int type = from->types ? from->types[i] : (int)SYN_PIECE_NORMAL;
     if (syn__piece_special(t->pieces, (int)i) >= 0) continue;
     status = syn__piece_spell(t, from->tokens[i], type);
     if (status == SYN_E_FORMAT)
       return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: the token %lu, '%.*s', is not spelled in "
-                       "%s", t->type, (unsigned long)i, (int)syn__min(40, (int)from->tokens[i].size),
-                       from->tokens[i].at, type == SYN_PIECE_BYTE ? "the form <0x0A>"
-                       : "the letters of bytes");
+                       "%s", t->type, (unsigned long)i, from->tokens[i].size < 40
+                       ? (int)from->tokens[i].size : 40, from->tokens[i].at,
+                       type == SYN_PIECE_BYTE ? "the form <0x0A>" : "the letters of bytes");
     if (!status) status = syn__piece_end(t, from->scores ? from->scores[i] : 0.0f, type);
   }
   for (i = 0; i < from->n_merges && !status; i++) {
@@ -20495,7 +20508,7 @@ static syn_tokenizer *syn__pieces_load_header(syn_context *c, const unsigned cha
   int i, special[SYN_FIRST_TOKEN], fits;
   for (i = 0; i < 11; i++) field[i] = (uint32_t)syn__get_bytes(in + 8 + 4 * i, 4);
   for (i = 0; i < SYN_FIRST_TOKEN; i++)
-    special[i] = field[7 + i] == UINT32_MAX ? -1 : field[7 + i] > INT_MAX ? INT_MAX : (int)field[7 + i];
+    special[i] = field[7 + i] == UINT32_MAX ? -1 : (int)(field[7 + i] & INT_MAX);
   fits = field[0] >= SYN__PIECE_KIND && field[0] < SYN__COUNT(syn__tokenizer_kinds) &&
          field[1] <= SYN__PIECES_OPTIONS && field[5] <= 1 && !field[6];
   /* the numbers of a file go up to its tokens with its special ones */
@@ -20552,7 +20565,7 @@ static syn_tokenizer *syn__pieces_load(syn_context *c, const unsigned char *in, 
 #else
 syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *from) {
   SYN__UNUSED(from);
-  syn__fail(c, SYN_E_VALUE, "tokenizer: built with SYN_NO_PIECES, without those of published models");
+  syn__fail(c, SYN_E_VALUE, "tokenizer: SYN_NO_PIECES has left out those of published models");
   return NULL;
 }
 #endif
@@ -20592,10 +20605,13 @@ static size_t syn__piece_name(const syn_tokenizer *t, int type, syn_text text, s
   if (t->kind == &syn__tokenizer_gpt2) return syn__utf8_encode(syn__byte_letter(byte), out);
   if (t->kind != &syn__tokenizer_wordpiece) {
     if (type == SYN_PIECE_BYTE) return (size_t)syn__snprintf(out, 8, "<0x%02X>", byte);
-    return byte == ' ' ? syn__utf8_encode(0x2581, out) : (*out = (char)byte, (size_t)1);
+    if (byte == ' ') return syn__utf8_encode(0x2581, out);
   }
-  if (!begin && byte == ' ') return 0;
-  if (!begin) return memcpy(out, "##", 2), out[2] = (char)byte, 3;
+  if (t->kind == &syn__tokenizer_wordpiece && !begin) {
+    if (byte == ' ') return 0;
+    memcpy(out, "##", 2);
+    return out[2] = (char)byte, 3;
+  }
   return *out = (char)byte, 1;
 }
 #endif
@@ -20767,6 +20783,24 @@ syn_text syn_classify(syn_run *r, syn_text text, float *p) {
 
 /* -- words -- */
 
+#ifndef SYN_NO_PIECES
+/* Of a tokenizer that leaves characters out or puts others in their place: a word alone has the
+   tokens that it has in its text. */
+static int syn__piece_words(const syn_tokenizer *t, syn_text text, int n, int *word) {
+  int i = 0, words = 0, left;
+  size_t begin, end = 0, at;
+  while (end < text.size) {
+    for (begin = at = end; at < text.size && syn_is_space(syn__utf8_decode(text, &at));) begin = at;
+    for (end = at = begin; at < text.size && !syn_is_space(syn__utf8_decode(text, &at));) end = at;
+    left = syn_tokenizer_encode(t, syn__text_of(text.at + begin, end - begin), NULL, 0);
+    for (; left > 0 && i < n; left--) word[i++] = words;
+    words += end > begin;
+  }
+  while (i < n) word[i++] = -1;
+  return words;
+}
+#endif
+
 /* The word of each token of a text: word [n], -1 where a token is of white space alone, or an end.
    Returns how many words the text has. The text is read beside its tokens, because these do not
    tell all: an unknown one may be white space. A token of several words counts to the first. */
@@ -20777,6 +20811,10 @@ static int syn__token_words(const syn_tokenizer *t, syn_text text, const int *id
   int i, words = 0, inside = 0, more;
   size_t read = 0, size; /* bytes of characters that were read, of this token and those behind it */
   char bytes[4];
+#ifndef SYN_NO_PIECES
+  if (t->kind == &syn__tokenizer_wordpiece || (t->pieces && t->pieces->options & SYN_PIECES_TRIM))
+    return syn__piece_words(t, text, n, word);
+#endif
   for (i = 0; i < n || syn__reader_more(&r); i++) {
     size = i < n ? syn_tokenizer_piece(t, ids[i], 0).size : SIZE_MAX; /* what was cut */
     if (i < n) word[i] = inside && read ? words - 1 : -1;
@@ -23999,6 +24037,12 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, syn__data_te
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return syn__data_memory(d);
   x->n = syn_tokenizer_cut(t, x->text, x->cut | several, d->tokens + at, (int)capacity);
+  if (x->n > (int)capacity && (int)capacity < x->room) { /* rules of its model made it longer */
+    capacity = (size_t)x->room;
+    if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
+      return syn__data_memory(d);
+    syn_tokenizer_cut(t, x->text, x->cut | several, d->tokens + at, (int)capacity);
+  }
   if (x->n > x->room && x->cut == SYN_CUT_NONE)
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d, or "

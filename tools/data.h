@@ -381,7 +381,8 @@ static int encode_cut(const encoder *e, task of, const syn_tokenizer *t, syn_tex
   return syn_tokenizer_cut(t, text, cut + (of == CLASSIFY ? SYN_CUT_TEXTS : 0), e->ids, most);
 }
 
-/* Encodes into e->ids and returns the number of tokens. A text of n bytes has at most 3 n + 1. */
+/* Encodes into e->ids and returns the number of tokens. A text of n bytes has at most 3 n + 1, but
+   of some published models more. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   int n, i;
   if (text.size >= INT_MAX / 4)
@@ -392,6 +393,11 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
   n = encode_cut(e, of, t, text, 0, (int)e->cap);
+  if (n > (int)e->cap) {
+    e->cap = (size_t)n;
+    e->ids = (int *)grow(e->ids, e->cap, sizeof *e->ids);
+    encode_cut(e, of, t, text, 0, n);
+  }
   e->invalid += (double)syn_text_invalid(text);
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;

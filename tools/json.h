@@ -3,7 +3,9 @@
 
 enum { JSON_DEPTH = 64 }; /* lists inside lists */
 
-typedef enum { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUM, JSON_TEXT, JSON_LIST, JSON_OBJECT } json_kind;
+typedef enum json_kind {
+  JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUM, JSON_TEXT, JSON_LIST, JSON_OBJECT
+} json_kind;
 
 /* Values lie in one array in the order of the file. Values inside of one follow it; `next` is the
    place of its neighbour, 0: it is the last. */
@@ -198,7 +200,8 @@ MAYBE_UNUSED static const json_value *json_after(const json *j, const json_value
   return v && v->next ? j->at + v->next : NULL;
 }
 /* The member of an object with this name; of two the last. */
-MAYBE_UNUSED static const json_value *json_get(const json *j, const json_value *v, const char *key) {
+MAYBE_UNUSED static const json_value *json_get(const json *j, const json_value *v,
+                                               const char *key) {
   const json_value *found = NULL, *k = v && v->kind == JSON_OBJECT ? json_first(v) : NULL;
   for (; k; k = json_after(j, k))
     if (text_is(k->key, key)) found = k;

@@ -1,7 +1,7 @@
-/* token_files.h   tokenizers of other programs: files of SentencePiece, Hugging Face, GPT-2, BERT and
-   llama2.c become a syn_tokenizer. A part of syn.c, which includes it behind json.h.
+/* token_files.h   tokenizers of other programs: files of SentencePiece, Hugging Face, GPT-2, BERT
+   and llama2.c become a syn_tokenizer. A part of syn.c, which includes it behind json.h.
 
-   What a file asks for that would give other tokens here ends the program with its name. */
+   What a file wants that is not computed here ends the program with its name. */
 
 /* ==============================================================================================
    >>tool token list   the parts of a tokenizer, growing
@@ -215,7 +215,8 @@ static void spm_piece(token_list *l, syn_text message) {
   token_set(l, l->count, name, score, types[type]);
 }
 
-/* The normalizer: charsmap 2, add_dummy_prefix 3, remove_extra_whitespaces 4, escape_whitespaces 5. */
+/* The normalizer: charsmap 2, add_dummy_prefix 3, remove_extra_whitespaces 4, escape_whitespaces
+   5. */
 static void spm_normalizer(token_list *l, syn_text message) {
   proto_field f;
   while (proto_next(&message, &f)) {
@@ -272,7 +273,8 @@ static syn_tokenizer *read_vocab_txt(syn_context *c, token_list *l, size_t rows)
     if (line.size && line.at[line.size - 1] == '\r') line.size--;
     for (i = 0; i < line.size && !special; i++) upper |= line.at[i] >= 'A' && line.at[i] <= 'Z';
     token_special(l, (int)l->count, line);
-    token_set(l, l->count, line, 0.0, text_is(line, "[MASK]") ? SYN_PIECE_CONTROL : SYN_PIECE_NORMAL);
+    token_set(l, l->count, line, 0.0,
+              text_is(line, "[MASK]") ? SYN_PIECE_CONTROL : SYN_PIECE_NORMAL);
   }
   if (!upper) l->parts.options |= SYN_PIECES_LOWER;
   return token_list_end(c, l, "wordpiece", rows);
@@ -285,8 +287,10 @@ static syn_tokenizer *read_llama2c(syn_context *c, token_list *l, size_t rows) {
   size_t at = 4;
   while (b->size - at >= 8) {
     const unsigned char *in = (const unsigned char *)b->at + at;
-    const uint32_t bits = in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-    const uint32_t size = in[4] | (uint32_t)in[5] << 8 | (uint32_t)in[6] << 16 | (uint32_t)in[7] << 24;
+    const uint32_t bits =
+        in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
+    const uint32_t size =
+        in[4] | (uint32_t)in[5] << 8 | (uint32_t)in[6] << 16 | (uint32_t)in[7] << 24;
     syn_text name;
     if (size > b->size - at - 8) break;
     name.at = b->at + at + 8;
@@ -310,7 +314,8 @@ static void read_vocab(token_list *l, const json_value *vocab) {
   for (; v; v = json_after(&l->tree, v)) {
     const int number = json_int(v, -1);
     if (number < 0)
-      fail(FAILED_JOB, "%s: the token '%.*s' has no number", l->path, short_size(v->key), v->key.at);
+      fail(FAILED_JOB, "%s: the token '%.*s' has no number", l->path, short_size(v->key),
+           v->key.at);
     token_special(l, number, v->key);
     token_set(l, (size_t)number, v->key, 0.0, SYN_PIECE_NORMAL);
   }
@@ -326,7 +331,8 @@ static syn_tokenizer *read_vocab_json(syn_context *c, token_list *l, const char 
   rest = buffer_text(&l->more);
   while (rest.size && next_piece(&rest, "\n", &line)) {
     if (line.size && line.at[line.size - 1] == '\r') line.size--;
-    if (line.size && !(line.size > 9 && !memcmp(line.at, "#version:", 9))) token_merge_line(l, line);
+    if (line.size && !(line.size > 9 && !memcmp(line.at, "#version:", 9)))
+      token_merge_line(l, line);
   }
   return token_list_end(c, l, "gpt2", rows);
 }
@@ -349,10 +355,12 @@ static void hf_each(token_list *l, const json_value *v, const char *list, hf_par
     }
     return;
   }
-  if (type && type->kind == JSON_TEXT) snprintf(name, sizeof name, "%.*s", short_size(type->text), type->text.at);
+  if (type && type->kind == JSON_TEXT)
+    snprintf(name, sizeof name, "%.*s", short_size(type->text), type->text.at);
   call(l, v, name);
 }
 
+static void hf_refuse(const token_list *l, const char *what, const char *name) NO_RETURN;
 static void hf_refuse(const token_list *l, const char *what, const char *name) {
   fail(FAILED_JOB, "%s: %s: %s is not read", l->path, what, name);
 }
@@ -376,7 +384,8 @@ static void put_base64(buffer *b, syn_text text) {
 
 static void hf_normalizer(token_list *l, const json_value *v, const char *type) {
   const json *j = &l->tree;
-  const json_value *map = json_get(j, v, "precompiled_charsmap"), *pattern = json_get(j, v, "pattern");
+  const json_value *map = json_get(j, v, "precompiled_charsmap"),
+                   *pattern = json_get(j, v, "pattern");
   if (!strcmp(type, "Precompiled")) {
     if (map && map->kind == JSON_TEXT) put_base64(&l->charsmap, map->text);
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
@@ -388,7 +397,8 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
     const int lower = json_true(json_get(j, v, "lowercase"));
     if (accents && accents->kind != JSON_NULL && json_true(accents) != lower)
       hf_refuse(l, "BertNormalizer", "strip_accents that differs from lowercase");
-    if (!json_true(json_get(j, v, "clean_text")) || !json_true(json_get(j, v, "handle_chinese_chars")))
+    if (!json_true(json_get(j, v, "clean_text")) ||
+        !json_true(json_get(j, v, "handle_chinese_chars")))
       hf_refuse(l, "BertNormalizer", "clean_text or handle_chinese_chars: false");
     if (lower) l->parts.options |= SYN_PIECES_LOWER;
   } else if (strcmp(type, "Replace") || !json_is(json_get(j, pattern, "String"), " ") ||
@@ -399,8 +409,9 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
 
 /* The expressions of Split that SYN_PIECES_GPT4 computes. */
 static int hf_split(const json *j, const json_value *v) {
-  static const char llama3[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
-                               " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+  static const char llama3[] =
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+      " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
   static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|"
                               " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
   const json_value *regex = json_get(j, json_get(j, v, "pattern"), "Regex");
@@ -417,14 +428,16 @@ static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *typ
     if (regex && !json_true(regex) && !(l->parts.options & SYN_PIECES_GPT4))
       hf_refuse(l, "ByteLevel", "use_regex: false");
   } else if (!strcmp(type, "Metaspace")) {
-    const json_value *scheme = json_get(j, v, "prepend_scheme"), *add = json_get(j, v, "add_prefix_space");
+    const json_value *scheme = json_get(j, v, "prepend_scheme"),
+                     *add = json_get(j, v, "add_prefix_space");
     if (!json_is(scheme, "never") && (scheme || !add || json_true(add)))
       l->parts.options |= SYN_PIECES_SPACE;
   } else if (!strcmp(type, "Split")) {
     if (!hf_split(j, v)) hf_refuse(l, "pre_tokenizer", "this expression of Split");
     l->parts.options |= hf_split(j, v);
   } else if (!strcmp(type, "Digits")) {
-    if (!json_true(json_get(j, v, "individual_digits"))) hf_refuse(l, "Digits", "individual_digits: false");
+    if (!json_true(json_get(j, v, "individual_digits")))
+      hf_refuse(l, "Digits", "individual_digits: false");
     l->parts.options |= SYN_PIECES_DIGIT;
   } else if (!strcmp(type, "WhitespaceSplit")) {
     l->parts.options |= SYN_PIECES_TRIM;
@@ -439,8 +452,10 @@ static void hf_added(token_list *l, int bytes) {
   const json_value *v = json_first(json_get(j, j->at, "added_tokens"));
   for (; v; v = json_after(j, v)) {
     const json_value *name = json_get(j, v, "content");
-    const int number = json_int(json_get(j, v, "id"), -1), special = json_true(json_get(j, v, "special"));
-    if (!name || name->kind != JSON_TEXT || number < 0) hf_refuse(l, "added_tokens", "a token without id");
+    const int number = json_int(json_get(j, v, "id"), -1),
+              special = json_true(json_get(j, v, "special"));
+    if (!name || name->kind != JSON_TEXT || number < 0)
+      hf_refuse(l, "added_tokens", "a token without id");
     if (!special && bytes) hf_refuse(l, "added_tokens", "a token that is not special");
     token_special(l, number, name->text);
     token_set(l, (size_t)number, name->text, 0.0, special ? SYN_PIECE_CONTROL : SYN_PIECE_USER);
@@ -452,7 +467,8 @@ static void hf_unigram(token_list *l, const json_value *model) {
   const json_value *v = json_first(json_get(&l->tree, model, "vocab"));
   for (; v; v = json_after(&l->tree, v)) {
     const json_value *name = json_first(v);
-    const int byte = name && name->kind == JSON_TEXT && name->text.size == 6 && !memcmp(name->text.at, "<0x", 3);
+    const int byte =
+        name && name->kind == JSON_TEXT && name->text.size == 6 && !memcmp(name->text.at, "<0x", 3);
     if (!name || name->kind != JSON_TEXT) hf_refuse(l, "vocab", "an entry without name");
     token_set(l, l->count, name->text, json_double(json_after(&l->tree, name), 0.0),
               byte ? SYN_PIECE_BYTE : SYN_PIECE_NORMAL);
@@ -491,6 +507,7 @@ static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t 
   const int unigram = json_is(type, "Unigram"), words = json_is(type, "WordPiece");
   const int spells = json_true(json_get(j, model, "byte_fallback"));
   const int bytes = !unigram && !words && !spells;
+  const char *kind;
   size_t i;
   if (!unigram && !words && !json_is(type, "BPE") && (type || !json_get(j, model, "merges")))
     hf_refuse(l, "model", "its type");
@@ -509,7 +526,8 @@ static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t 
   hf_each(l, first, "pretokenizers", hf_pre_tokenizer);
   hf_added(l, bytes);
   if (bytes && (!first || first->kind == JSON_NULL)) hf_refuse(l, "pre_tokenizer", "null");
-  return token_list_end(c, l, unigram ? "unigram" : words ? "wordpiece" : bytes ? "gpt2" : "llama", rows);
+  kind = unigram ? "unigram" : words ? "wordpiece" : bytes ? "gpt2" : "llama";
+  return token_list_end(c, l, kind, rows);
 }
 
 /* ==============================================================================================
@@ -547,7 +565,8 @@ static syn_tokenizer *read_token_json(syn_context *c, token_list *l, size_t rows
     if (file_exists(merges)) t = read_vocab_json(c, l, merges, rows);
     free(merges);
   }
-  if (!t) fail(FAILED_JOB, "%s: a vocabulary of JSON wants merges.txt or vocab.bpe beside it", l->path);
+  if (!t)
+    fail(FAILED_JOB, "%s: a vocabulary of JSON wants merges.txt or vocab.bpe beside it", l->path);
   return t;
 }
 
@@ -559,8 +578,9 @@ static int is_word_list(const buffer *b) {
 
 /* The file in a folder that holds a tokenizer; the caller frees it. */
 static char *tokenizer_path(const char *path) {
-  static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json",
-                                      "encoder.json", "vocab.txt", "tokenizer.bin"};
+  static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model",
+                                      "vocab.json",     "encoder.json",    "vocab.txt",
+                                      "tokenizer.bin"};
   char *found = NULL;
   size_t i;
   for (i = 0; i < COUNT(names) && !found; i++) {
@@ -575,9 +595,9 @@ static char *tokenizer_path(const char *path) {
   return found;
 }
 
-/* The tokenizer of a file, or of a folder: tokenizer.json, a model of SentencePiece, vocab.json with
-   merges.txt (encoder.json, vocab.bpe), vocab.txt of BERT, tokenizer.bin of llama2.c. rows: of the
-   vocabulary of its model, which may be larger; 0: as many as the file has. */
+/* The tokenizer of a file, or of a folder: tokenizer.json, a model of SentencePiece, vocab.json
+   with merges.txt (encoder.json, vocab.bpe), vocab.txt of BERT, tokenizer.bin of llama2.c. rows: of
+   the vocabulary of its model, which may be larger; 0: as many as the file has. */
 static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t rows) {
   char *file = tokenizer_path(path);
   token_list l = token_list_of(file);

@@ -18,7 +18,8 @@ typedef struct tokenized {
 } tokenized;
 
 static void tokenize(tokenized *k, syn_text text) {
-  if (text.size >= INT_MAX / 4) fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
+  if (text.size >= INT_MAX / 4)
+    fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   k->count = syn_tokenizer_encode(k->t, text, k->ids, (int)k->cap);
   if ((size_t)k->count > k->cap) {
     k->cap = 2 * (size_t)k->count;
@@ -86,7 +87,8 @@ static int tokenize_check(tokenized *k, const char *path) {
     }
     j = json_parse(line, path);
     text = json_get(&j, j.at, "text");
-    if (!text || text->kind != JSON_TEXT) fail(FAILED_JOB, "%s: line %.0f has no \"text\"", path, (double)i + 1);
+    if (!text || text->kind != JSON_TEXT)
+      fail(FAILED_JOB, "%s: line %.0f has no \"text\"", path, (double)i + 1);
     tokenize(k, text->text);
     differs = tokenize_differs(k, &j);
     passed += !differs;

@@ -1,0 +1,621 @@
+/* test_pieces.c   the tokenizers of published models, on small made-up vocabularies: beside plain
+   programs, by hand, saved and damaged, numbers of their files, too little memory. */
+#ifndef TEST_LINKED /* the Makefile links it to linked.c */
+#define SYNTHESIZER_IMPLEMENTATION
+#endif
+#include "../synthesizer.h"
+
+#include "check.h"
+#include <string.h>
+
+/* -- helpers -- */
+
+enum { MOST = 700, NAME = 24, ROOM = 20000 };
+
+/* The parts of a tokenizer with their memory. */
+typedef struct parts {
+  syn_tokenizer_parts from;
+  char names[MOST][NAME];
+  syn_text tokens[MOST];
+  float scores[MOST];
+  unsigned char types[MOST];
+  int merges[2 * MOST];
+} parts;
+
+static parts *parts_new(const char *kind, int options) {
+  parts *p = (parts *)calloc(1, sizeof *p);
+  int i;
+  if (!p) exit(1);
+  p->from.kind = kind;
+  p->from.options = options;
+  p->from.tokens = p->tokens;
+  p->from.types = p->types;
+  p->from.merges = p->merges;
+  for (i = 0; i < 4; i++) p->from.special[i] = -1;
+  return p;
+}
+
+static int add(parts *p, const char *name, float score, int type) {
+  const int i = (int)p->from.count++;
+  snprintf(p->names[i], NAME, "%s", name);
+  p->tokens[i] = syn_text_of(p->names[i]);
+  p->scores[i] = score;
+  p->types[i] = (unsigned char)type;
+  return i;
+}
+
+static int find(const parts *p, const char *name) {
+  int i;
+  for (i = 0; i < (int)p->from.count; i++)
+    if (!strcmp(p->names[i], name)) return i;
+  return -1;
+}
+
+/* Merges the tokens a and b to a new one, or to one that is there. */
+static void merge(parts *p, int a, int b) {
+  char name[2 * NAME];
+  snprintf(name, sizeof name, "%s%s", p->names[a], p->names[b]);
+  if (strlen(name) >= NAME) return;
+  if (find(p, name) < 0) add(p, name, 0, SYN_PIECE_NORMAL);
+  p->merges[2 * p->from.n_merges] = a;
+  p->merges[2 * p->from.n_merges++ + 1] = b;
+}
+
+static void letter_of(int byte, char *out) {
+  int next = 256, i, code = byte;
+  for (i = 0; i <= byte; i++) {
+    int shown = (i > 32 && i < 127) || (i > 160 && i < 256 && i != 173);
+    code = shown ? i : next++;
+  }
+  if (code < 128) out[0] = (char)code, out[1] = 0;
+  else out[0] = (char)(0xC0 | code >> 6), out[1] = (char)(0x80 | (code & 63)), out[2] = 0;
+}
+
+static parts *letters(int options) {
+  parts *p = parts_new("gpt2", options);
+  char name[4];
+  int i;
+  for (i = 0; i < 256; i++) letter_of(i, name), add(p, name, 0, SYN_PIECE_NORMAL);
+  return p;
+}
+
+static syn_tokenizer *made(syn_context *c, const parts *p) {
+  syn_tokenizer *t = syn_tokenizer_from(c, &p->from);
+  CHECK(t, "%s", c->message);
+  return t;
+}
+
+/* The names of the tokens of a text, each behind a |. */
+static const char *pieces(const syn_tokenizer *t, const char *text) {
+  static char out[ROOM];
+  static int ids[ROOM];
+  int n = syn_tokenizer_encode(t, syn_text_of(text), ids, ROOM), i;
+  size_t at = 0;
+  for (i = 0, *out = 0; i < n; i++) {
+    out[at++] = '|';
+    at += syn_tokenizer_name(t, ids[i], out + at, ROOM - at);
+  }
+  return out;
+}
+static void pieces_are(const syn_tokenizer *t, const char *text, const char *want) {
+  CHECK(!strcmp(pieces(t, text), want), "%s: '%s' gives %s, wanted %s", syn_tokenizer_type(t), text,
+        pieces(t, text), want);
+}
+
+static int comes_back(const syn_tokenizer *t, syn_text text) {
+  static char out[ROOM];
+  static int ids[ROOM];
+  int n = syn_tokenizer_encode(t, text, ids, ROOM);
+  size_t size = syn_tokenizer_decode(t, ids, n, out, sizeof out);
+  return n < ROOM && size == text.size && !memcmp(out, text.at, size);
+}
+
+/* Texts of all kinds of characters, some invalid. */
+static size_t random_text(syn_random *r, char *out, int most, int valid) {
+  static const char *const units[] = {
+      "a", "b", "c", "d", " ", " ", "  ", "1", "23", "'s", "'ll", "!", "?!", "\n", "\t", "\r\n", "\xC3\xA4",
+      "e\xCC\x81", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xE4\xB8\xAD", "\xD7\xA9", "\xC2\xA0", "\xE2\x80\xA8",
+      "A", "Z", "\xEF\xBB\xBF", "\xF0\x9F\x91\xA9\xE2\x80\x8D", "\xFF", "\x80", "\xE2\x82"};
+  int n = syn_random_below(r, most), i;
+  size_t size = 0;
+  for (i = 0; i < n; i++) {
+    const char *part = units[syn_random_below(r, valid ? 28 : 31)];
+    memcpy(out + size, part, strlen(part));
+    size += strlen(part);
+  }
+  return size;
+}
+
+/* -- gpt2 -- */
+
+/* How texts are cut: with every pair of letters merged, what stays apart are parts. */
+static void test_parts(void) {
+  static const struct {
+    int options;
+    const char *text, *want;
+  } cases[] = {
+      {0, "ab ab", "|ab|\xC4\xA0|ab"},
+      {0, "a's", "|a|'s"},
+      {0, "a'S", "|a|'|S"},
+      {0, "  ab", "|\xC4\xA0|\xC4\xA0|ab"},
+      {0, "ab  ", "|ab|\xC4\xA0\xC4\xA0"},
+      {0, "ab12", "|ab|12"},
+      {0, "a\n\nb", "|a|\xC4\x8A|\xC4\x8A|b"},
+      {SYN_PIECES_DIGIT, "ab12", "|ab|1|2"},
+      {SYN_PIECES_DIGIT, "a  1", "|a|\xC4\xA0\xC4\xA0|1"},
+      {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "a'S", "|a|'S"},
+      {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "1212", "|12|1|2"},
+      {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "a\n\nb", "|a|\xC4\x8A\xC4\x8A|b"},
+      {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "!!\n\n", "|!|!|\xC4\x8A\xC4\x8A"},
+      {SYN_PIECES_GPT4, "!ab", "|!|ab"}};
+  syn_context c;
+  size_t i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    parts *p = letters(cases[i].options);
+    syn_tokenizer *t;
+    merge(p, 'a', 'b'), merge(p, '\'', 's'), merge(p, '\'', 'S'), merge(p, '1', '2');
+    merge(p, ' ', ' '), merge(p, '\n', '\n');
+    t = made(&c, p);
+    pieces_are(t, cases[i].text, cases[i].want);
+    syn_tokenizer_free(t);
+    free(p);
+  }
+}
+
+/* Again and again the first merge that is there, at its first place. */
+static int plain_merge(const parts *p, int *s, int n) {
+  for (;;) {
+    size_t m;
+    int i = 0, found = 0;
+    char name[2 * NAME];
+    for (m = 0; m < p->from.n_merges && !found; m++)
+      for (i = 0; i + 1 < n && !found; i++)
+        found = s[i] == p->merges[2 * m] && s[i + 1] == p->merges[2 * m + 1];
+    if (!found) return n;
+    i--;
+    snprintf(name, sizeof name, "%s%s", p->names[s[i]], p->names[s[i + 1]]);
+    s[i] = find(p, name);
+    memmove(s + i + 1, s + i + 2, (size_t)(n - i - 2) * sizeof *s);
+    n--;
+  }
+}
+
+static void test_gpt2(void) {
+  static const char alphabet[] = "abcd";
+  syn_random r = {5};
+  syn_context c;
+  int round, k;
+  syn_context_init(&c, NULL);
+  for (round = 0; round < 30; round++) {
+    parts *p = letters(0);
+    syn_tokenizer *t;
+    char text[200];
+    int s[200], ids[200], n, size;
+    for (k = 0; k < 4; k++) merge(p, alphabet[k], alphabet[syn_random_below(&r, 4)]);
+    for (k = 0; k < 30; k++) {
+      int a = syn_random_below(&r, (int)p->from.count - 252), b = syn_random_below(&r, (int)p->from.count - 252), m, is_new = 1;
+      a = a < 4 ? alphabet[a] : a + 252, b = b < 4 ? alphabet[b] : b + 252;
+      for (m = 0; m < (int)p->from.n_merges; m++)
+        is_new &= p->merges[2 * m] != a || p->merges[2 * m + 1] != b;
+      if (is_new) merge(p, a, b);
+    }
+    t = made(&c, p);
+    for (k = 0; k < 20; k++) {
+      int i, same;
+      size = 1 + syn_random_below(&r, 150);
+      for (i = 0; i < size; i++) text[i] = alphabet[syn_random_below(&r, 4)], s[i] = text[i];
+      text[size] = 0;
+      n = plain_merge(p, s, size);
+      same = syn_tokenizer_encode(t, syn_text_of(text), ids, 200) == n;
+      for (i = 0; i < n && same; i++) same = syn_tokenizer_number(t, ids[i]) == s[i];
+      CHECK(same, "round %d: %s: %s", round, text, pieces(t, text));
+    }
+    for (k = 0; k < 20; k++) { /* any bytes come back */
+      char any[400];
+      syn_text x;
+      x.at = any;
+      x.size = random_text(&r, any, 60, 0);
+      CHECK(comes_back(t, x), "round %d: %d bytes do not come back", round, (int)x.size);
+    }
+    syn_tokenizer_free(t);
+    free(p);
+  }
+}
+
+/* -- llama, unigram -- */
+
+static const char space[] = "\xE2\x96\x81";
+
+/* All bytes and some pieces with random scores, some of which begin with a space. */
+static parts *random_pieces(syn_random *r, const char *kind, int options) {
+  static const char *const letters_of[] = {"a", "b", "c", "\xC3\xA4", "\xE4\xB8\xAD"};
+  parts *p = parts_new(kind, options);
+  char name[NAME];
+  int i, k, n;
+  add(p, "<unk>", 0, SYN_PIECE_CONTROL), add(p, "<s>", 0, SYN_PIECE_CONTROL);
+  add(p, "</s>", 0, SYN_PIECE_CONTROL);
+  p->from.special[SYN_UNKNOWN] = 0, p->from.special[SYN_BEGIN] = 1, p->from.special[SYN_END] = 2;
+  for (i = 0; options & SYN_PIECES_BYTES && i < 256; i++) {
+    snprintf(name, sizeof name, "<0x%02X>", i);
+    add(p, name, 0, SYN_PIECE_BYTE);
+  }
+  add(p, space, -9, SYN_PIECE_NORMAL);
+  for (i = 0; i < 4; i++) add(p, letters_of[i], -8 - (float)i, SYN_PIECE_NORMAL);
+  for (i = 0; i < 60; i++) {
+    snprintf(name, sizeof name, "%s", syn_random_below(r, 3) ? "" : space);
+    n = 1 + syn_random_below(r, 4);
+    for (k = 0; k < n; k++) strcat(name, letters_of[syn_random_below(r, 4)]);
+    if (find(p, name) < 0) add(p, name, -(float)syn_random_below(r, 1000) / 100 - 0.001f * (float)i, SYN_PIECE_NORMAL);
+  }
+  p->from.scores = p->scores;
+  return p;
+}
+
+/* A text of letters and single spaces, and its form with U+2581. */
+static void letters_text(syn_random *r, char *text, char *normal, int most) {
+  static const char *const letters_of[] = {"a", "b", "c", "\xC3\xA4", " "};
+  int n = 1 + syn_random_below(r, most), i, last = 4;
+  strcpy(text, "");
+  strcpy(normal, space);
+  for (i = 0; i < n; i++) {
+    int k = syn_random_below(r, i + 1 < n && last != 4 ? 5 : 4);
+    strcat(text, letters_of[k]);
+    strcat(normal, k == 4 ? space : letters_of[k]);
+    last = k;
+  }
+}
+
+static size_t character(const char *at) {
+  size_t n = 1;
+  while (((unsigned char)at[n] & 0xC0) == 0x80) n++;
+  return n;
+}
+
+/* Pieces of the best path through all of the text; sums are rounded as SentencePiece rounds them. */
+static void plain_unigram(const parts *p, const char *text, char *out) {
+  static float best[ROOM];
+  static int from[ROOM], id[ROOM];
+  char parts_of[ROOM] = "", one[ROOM];
+  size_t n = strlen(text), i, k;
+  for (i = 0; i <= n; i++) best[i] = -1e30f;
+  best[0] = 0;
+  for (i = 0; i < n; i += character(text + i)) {
+    for (k = 0; k < p->from.count; k++) {
+      size_t size = strlen(p->names[k]);
+      if (p->types[k] != SYN_PIECE_NORMAL || strncmp(text + i, p->names[k], size)) continue;
+      if ((double)best[i] + (double)p->scores[k] <= (double)best[i + size]) continue;
+      best[i + size] = best[i] + p->scores[k];
+      from[i + size] = (int)i, id[i + size] = (int)k;
+    }
+  }
+  for (i = n; i > 0; i = (size_t)from[i]) {
+    snprintf(one, sizeof one, "|%s%s", p->names[id[i]], parts_of);
+    strcpy(parts_of, one);
+  }
+  strcpy(out, parts_of);
+}
+
+/* Again and again the pair whose piece has the highest score, the left one of equal ones. */
+static void plain_llama(const parts *p, const char *text, char *out) {
+  static char s[400][NAME];
+  int n = 0, i, best;
+  size_t at, size;
+  char name[2 * NAME];
+  for (at = 0; text[at]; at += size) {
+    size = character(text + at);
+    snprintf(s[n++], NAME, "%.*s", (int)size, text + at);
+  }
+  for (;;) {
+    float high = -1e30f;
+    for (i = 0, best = -1; i + 1 < n; i++) {
+      int k;
+      snprintf(name, sizeof name, "%s%s", s[i], s[i + 1]);
+      k = find(p, name);
+      if (k >= 0 && p->types[k] == SYN_PIECE_NORMAL && p->scores[k] > high) high = p->scores[k], best = i;
+    }
+    if (best < 0) break;
+    strcat(s[best], s[best + 1]);
+    memmove(s[best + 1], s[best + 2], (size_t)(n - best - 2) * NAME);
+    n--;
+  }
+  for (i = 0, *out = 0; i < n; i++) strcat(out, "|"), strcat(out, s[i]);
+}
+
+static void test_plain(const char *kind, void (*plain)(const parts *, const char *, char *)) {
+  static char text[ROOM], normal[ROOM], want[ROOM];
+  syn_random r = {7};
+  syn_context c;
+  int round, k;
+  syn_context_init(&c, NULL);
+  for (round = 0; round < 20; round++) {
+    parts *p = random_pieces(&r, kind, SYN_PIECES_SPACE | SYN_PIECES_BYTES);
+    syn_tokenizer *t = made(&c, p);
+    for (k = 0; k < 20; k++) {
+      letters_text(&r, text, normal, 100);
+      plain(p, normal, want);
+      pieces_are(t, text, want);
+    }
+    for (k = 0; k < 20; k++) {
+      syn_text any;
+      any.at = text;
+      any.size = random_text(&r, text, 60, 1);
+      CHECK(comes_back(t, any), "%s: %d bytes do not come back", kind, (int)any.size);
+    }
+    syn_tokenizer_free(t);
+    free(p);
+  }
+}
+
+/* Options, unknown characters, pieces of the user, a rule of a charsmap, all by hand. */
+static void test_by_hand(void) {
+  /* A trie of the units 0, 0x41 and a value: 'A' becomes the result at 0, "a". */
+  unsigned char map[4 + 4 * 256 + 4];
+  syn_context c;
+  parts *p = parts_new("unigram", SYN_PIECES_SPACE | SYN_PIECES_TRIM);
+  syn_tokenizer *t;
+  syn_context_init(&c, NULL);
+  memset(map, 0, sizeof map);
+  map[1] = 4; /* 1,024 bytes of units */
+  map[4 + 1] = 1 << 2; /* unit 0: offset 1 */
+  map[4 + 4 * ('A' ^ 1)] = 'A';
+  map[4 + 4 * ('A' ^ 1) + 1] = 1 | 1 << 2; /* has a value, at the offset 1 from it */
+  map[4 + 4 * ('A' ^ 1 ^ 1) + 3] = 0x80;
+  memcpy(map + 4 + 1024, "a", 2);
+  add(p, "<unk>", 0, SYN_PIECE_CONTROL);
+  p->from.special[SYN_UNKNOWN] = 0;
+  add(p, space, -5, SYN_PIECE_NORMAL), add(p, "a", -4, SYN_PIECE_NORMAL), add(p, "b", -4, SYN_PIECE_NORMAL);
+  add(p, "ab", -3, SYN_PIECE_NORMAL), add(p, "<x>", 0, SYN_PIECE_USER), add(p, "bb", -1, SYN_PIECE_UNUSED);
+  p->from.scores = p->scores;
+  p->from.charsmap.at = (const char *)map, p->from.charsmap.size = sizeof map - 2;
+  t = made(&c, p);
+  pieces_are(t, "  ab  bb ", "|\xE2\x96\x81|ab|\xE2\x96\x81|b|b");
+  pieces_are(t, "", "");
+  pieces_are(t, "   ", "");
+  pieces_are(t, "Ab", "|\xE2\x96\x81|ab");
+  pieces_are(t, "a??b?", "|\xE2\x96\x81|a|<unk>|b|<unk>");
+  pieces_are(t, "a<x>b", "|\xE2\x96\x81|a|<x>|b");
+  pieces_are(t, "\xE2\x96\x81" "a", "|\xE2\x96\x81|\xE2\x96\x81|a");
+  syn_tokenizer_free(t);
+  p->from.charsmap.size = 7; /* damaged */
+  CHECK(!syn_tokenizer_from(&c, &p->from) && c.status == SYN_E_FORMAT, "a damaged charsmap");
+  syn_context_clear(&c);
+  free(p);
+}
+
+/* -- wordpiece -- */
+
+static parts *words(int options) {
+  static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hell", "##o", "a", "##b",
+                                      ",", "\xE4\xB8\xAD", "ha", "##a", "H", "$"};
+  parts *p = parts_new("wordpiece", options);
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof *names; i++)
+    add(p, names[i], 0, i == 4 ? SYN_PIECE_CONTROL : SYN_PIECE_NORMAL);
+  for (i = 0; i < 4; i++) p->from.special[i] = (int)i;
+  return p;
+}
+
+static void test_wordpiece(void) {
+  char many[300];
+  syn_context c;
+  parts *p = words(SYN_PIECES_LOWER);
+  syn_tokenizer *t;
+  int ids[64], n;
+  char out[100];
+  syn_context_init(&c, NULL);
+  t = made(&c, p);
+  pieces_are(t, "H\xC3\xA9llo,hello", "|hell|##o|,|hell|##o");
+  pieces_are(t, "a\xE4\xB8\xAD" "ab", "|a|\xE4\xB8\xAD|a|##b");
+  pieces_are(t, "a\x01\xE2\x80\x8D" "b \x7F$a", "|a|##b|$|a");
+  pieces_are(t, "abc a", "|[UNK]|a");
+  pieces_are(t, "[MASK]", "|[UNK]|[UNK]|[UNK]");
+  pieces_are(t, "a\xC2\xA0" "a\ta", "|a|a|a");
+  memset(many, 'a', 100), many[100] = 0;
+  n = syn_tokenizer_encode(t, syn_text_of(many), NULL, 0);
+  CHECK(n == 100, "100 letters are %d tokens", n);
+  strcat(many, "a");
+  pieces_are(t, many, "|[UNK]");
+  n = syn_tokenizer_encode(t, syn_text_of("hello, ab"), ids, 64);
+  syn_tokenizer_decode(t, ids, n, out, sizeof out);
+  CHECK(!strcmp(out, "hello , ab"), "%s", out);
+  syn_tokenizer_free(t);
+  p->from.options = 0;
+  t = made(&c, p);
+  pieces_are(t, "H a h\xC3\xA9", "|H|a|[UNK]");
+  syn_tokenizer_free(t);
+  free(p);
+}
+
+/* -- numbers, files, errors -- */
+
+static void test_numbers(void) {
+  static const int special[][4] = {{-1, -1, -1, -1}, {0, 1, 2, 3}, {5, 2, 2, 9}, {-1, -1, 14, 14}, {14, 0, -1, 7}};
+  syn_context c;
+  size_t s;
+  int i;
+  syn_context_init(&c, NULL);
+  for (s = 0; s < 5; s++) {
+    parts *p = words(0);
+    syn_tokenizer *t;
+    memcpy(p->from.special, special[s], sizeof special[s]);
+    t = made(&c, p);
+    for (i = 0; i < (int)p->from.count; i++) {
+      int id = syn_tokenizer_id(t, i);
+      CHECK(id >= 0 && syn_tokenizer_number(t, id) == i, "case %d: number %d has id %d, that number %d", (int)s, i, id,
+            syn_tokenizer_number(t, id));
+    }
+    for (i = 4; i < syn_tokenizer_size(t); i++)
+      CHECK(syn_tokenizer_id(t, syn_tokenizer_number(t, i)) == i, "case %d: id %d", (int)s, i);
+    for (i = 0; i < 4; i++) CHECK(syn_tokenizer_number(t, i) == special[s][i], "case %d: special %d", (int)s, i);
+    CHECK(syn_tokenizer_id(t, -1) == -1 && syn_tokenizer_id(t, 15) == -1, "numbers outside");
+    syn_tokenizer_free(t);
+    free(p);
+  }
+}
+
+/* Saved, loaded, saved: the same bytes and tokens. Each truncation is refused, and no flipped bit does harm. */
+static void test_saved(void) {
+  static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
+  static const char text[] = "ab's H\xC3\xA9llo, a\xE4\xB8\xAD b  12";
+  syn_random r = {3};
+  int kind;
+  for (kind = 0; kind < 4; kind++) {
+    syn_context c;
+    parts *p;
+    syn_tokenizer *t, *again;
+    size_t size, i, step;
+    char *bytes, first[ROOM];
+    syn_context_init(&c, NULL);
+    p = kind == 0 ? letters(SYN_PIECES_GPT4) : kind == 3 ? words(SYN_PIECES_LOWER)
+        : random_pieces(&r, kinds[kind], SYN_PIECES_SPACE | SYN_PIECES_BYTES);
+    if (!kind) merge(p, 'a', 'b');
+    t = made(&c, p);
+    size = syn_tokenizer_save(t, NULL, 0);
+    bytes = (char *)malloc(2 * size);
+    if (!bytes) exit(1);
+    syn_tokenizer_save(t, bytes, size);
+    again = syn_tokenizer_load(&c, bytes, size);
+    CHECK(again, "%s", c.message);
+    CHECK(syn_tokenizer_save(again, bytes + size, size) == size && !memcmp(bytes, bytes + size, size), "%s: saved again as other bytes", kinds[kind]);
+    strcpy(first, pieces(t, text));
+    CHECK(!strcmp(first, pieces(again, text)), "%s: other tokens", kinds[kind]);
+    syn_tokenizer_free(again);
+    for (i = 0; i < size; i += 1 + i / 40) {
+      char *cut = (char *)malloc(i + 1);
+      if (!cut) exit(1);
+      memcpy(cut, bytes, i);
+      CHECK(!syn_tokenizer_load(&c, cut, i) && c.status == SYN_E_FORMAT, "%s: %d bytes were accepted", kinds[kind], (int)i);
+      syn_context_clear(&c);
+      free(cut);
+    }
+    step = 1 + size / 500;
+    for (i = 0; i < size; i += i < 60 ? 1 : step) {
+      bytes[i] ^= (char)(1 << i % 8);
+      again = syn_tokenizer_load(&c, bytes, size);
+      CHECK(!again == (c.status != SYN_OK), "%s: byte %d", kinds[kind], (int)i);
+      if (again) pieces(again, text);
+      syn_tokenizer_free(again);
+      syn_context_clear(&c);
+      bytes[i] ^= (char)(1 << i % 8);
+    }
+    syn_tokenizer_free(t);
+    free(bytes);
+    free(p);
+  }
+}
+
+typedef struct memory {
+  long live, calls, fail_at;
+} memory;
+static void *test_alloc(void *user, size_t bytes) {
+  memory *m = (memory *)user;
+  void *at = ++m->calls == m->fail_at ? NULL : malloc(bytes);
+  m->live += at != NULL;
+  return at;
+}
+static void test_release(void *user, void *block, size_t bytes) {
+  (void)bytes;
+  ((memory *)user)->live -= block != NULL;
+  free(block);
+}
+
+static void test_no_memory(void) {
+  syn_random r = {3};
+  parts *p[4];
+  int kind;
+  p[0] = letters(0), p[1] = random_pieces(&r, "llama", SYN_PIECES_BYTES), p[2] = random_pieces(&r, "unigram", 0), p[3] = words(0);
+  merge(p[0], 'a', 'b');
+  for (kind = 0; kind < 4; kind++) {
+    long n = 0, at;
+    for (at = 0; at <= n; at++) {
+      syn_options options;
+      memory m = {0, 0, 0};
+      syn_context c;
+      syn_tokenizer *t;
+      memset(&options, 0, sizeof options);
+      m.fail_at = at;
+      options.alloc = test_alloc, options.release = test_release, options.alloc_user = &m;
+      syn_context_init(&c, &options);
+      t = syn_tokenizer_from(&c, &p[kind]->from);
+      if (!at) n = m.calls;
+      CHECK(!t == (at != 0) && !t == (c.status == SYN_E_MEMORY), "kind %d, call %ld: %s", kind, at, c.message);
+      syn_tokenizer_free(t);
+      CHECK(!m.live, "kind %d, call %ld: %ld blocks are left", kind, at, m.live);
+    }
+    free(p[kind]);
+  }
+}
+
+static void refused(syn_context *c, parts *p, const char *word) {
+  CHECK(!syn_tokenizer_from(c, &p->from) && strstr(c->message, word), "wanted '%s': %s", word, c->message);
+  syn_context_clear(c);
+}
+static void test_wrong_use(void) {
+  syn_context c;
+  parts *p = words(0);
+  syn_context_init(&c, NULL);
+  p->from.kind = "bert", refused(&c, p, "wordpiece");
+  p->from.kind = "unigram", refused(&c, p, "without scores");
+  p->from.kind = "wordpiece", p->from.special[2] = 15, refused(&c, p, "special numbers");
+  p->from.special[2] = -1, p->from.options = 256, refused(&c, p, "options 256");
+  p->from.options = 0, p->types[5] = 9, refused(&c, p, "type 9");
+  free(p);
+  p = letters(0);
+  merge(p, 'a', 'b'), p->merges[1] = 'c', refused(&c, p, "merge 0");
+  free(p);
+  p = letters(0);
+  strcpy(p->names[3], "a b"), p->tokens[3].size = 3, refused(&c, p, "letters of bytes");
+  free(p);
+  CHECK(!syn_tokenizer_from(&c, NULL), "no parts");
+  syn_context_clear(&c);
+  CHECK(!syn_tokenizer_learn(&c, "gpt2", 0, NULL, 0), "gpt2 is not learned");
+}
+
+/* -- a decoder: pieces are whole characters though tokens cut them -- */
+
+static int whole(void *user, syn_text piece) {
+  *(size_t *)user += syn_text_invalid(piece);
+  return 0;
+}
+static void test_stream(void) {
+  syn_config k;
+  syn_context c;
+  syn_decode_config how;
+  syn_model *m;
+  syn_tokenizer *t;
+  syn_decoder *d;
+  size_t invalid = 0;
+  parts *p = letters(0);
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 100; i++) merge(p, 0xC3 - i % 4, 0xA4 + i), merge(p, ' ', 0xC0 + i % 40);
+  p->from.n_merges = 0; /* tokens like " \xC3", which no merge makes */
+  t = made(&c, p);
+  memset(&k, 0, sizeof k), memset(&how, 0, sizeof how);
+  k.task = "lm", k.decoder = "rnn", k.d_model = 8, k.max_len = 60, k.tgt_vocab = syn_tokenizer_size(t);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, NULL, t);
+  how.temperature = 5;
+  d = syn_decoder_new(&c, m, &how);
+  for (i = 0; i < 5; i++) syn_decoder_run_text(d, syn_text_of(""), syn_text_of("a"), whole, &invalid);
+  CHECK(!c.status && !invalid, "%s, %d invalid bytes", c.message, (int)invalid);
+  syn_decoder_free(d);
+  syn_model_free(m);
+  free(p);
+}
+
+int main(void) {
+  test_parts();
+  test_gpt2();
+  test_plain("llama", plain_llama);
+  test_plain("unigram", plain_unigram);
+  test_by_hand();
+  test_wordpiece();
+  test_numbers();
+  test_saved();
+  test_no_memory();
+  test_wrong_use();
+  test_stream();
+  return CHECK_END("test_pieces");
+}
