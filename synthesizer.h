@@ -291,7 +291,7 @@
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
        (R, D ...). Of texts, sources of classify and prompts of lm are cut and counted: SYN_CUT_...
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
-       sources of tag have no end.
+       sources of tag and mlm have no end. Labels of mlm are tokens, 0 as in tag.
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source, or rnn(state=source).
      - A decoder packs the weights when it is made: make a new one after training on.
@@ -741,7 +741,7 @@ typedef struct syn_var {
    numbers are copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20,
    vocabularies 4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
-  const char *task;            /* "seq2seq", "lm", "classify", "tag"; 0: "seq2seq" */
+  const char *task;            /* "seq2seq", "lm", "classify", "tag", "mlm"; 0: "seq2seq" */
   /* architecture texts, UTF-8 including comments; a byte order mark is skipped */
   const char *encoder;         /* seq2seq, classify, tag */
   const char *decoder;         /* seq2seq, lm */
@@ -916,11 +916,16 @@ typedef struct syn_gradient {
 } syn_gradient;
 
 /* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are masked, at least
-   one and at most n - 1, in round(masked / span) spans, at least one and at most `count`. */
+   one and at most n - 1, in round(masked / span) spans, at least one and at most `count`.
+   mask=1, for mlm (Devlin et al. 2019, section 3.1): round(n noise) of the tokens from
+   SYN_FIRST_TOKEN on are chosen, at least one, where there are so many. 80 % of them become the
+   token `first`, 10 % a random token below `count`, 10 % stay; the label of a token that is not
+   chosen is 0. */
 typedef struct syn_corruption {
   float noise;      /* share of the tokens that are masked; 0: 0.15 */
   float span;       /* mean length of a span, 1 or more; 0: 3 */
   int first, count; /* sentinels: the tokens first .. first + count - 1, of both vocabularies */
+  int mask;         /* 1: the token `first` alone, and the size of the vocabulary, `count` */
 } syn_corruption;
 
 /* Called after every update with its loss. `validated`: a validation was due, state->valid is new
@@ -1358,8 +1363,8 @@ SYN_API syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
 SYN_API const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 /* classify, tag: the class of row `row` of a sentence after it (classify: row 0) that has `rank`
    classes before it, 0: the most probable; of equal ones the lower number comes first. Class 0 of
-   tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
-   such. */
+   tag is never an answer. The classes of mlm are the tokens. *p (may be null): its probability
+   among all classes. -1 with *p 0: no such. */
 SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
 /* The same as the name of the class; of size 0: no such, or the model has no names. */
 SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
@@ -1701,9 +1706,10 @@ SYN_API const int *syn_data_row(const syn_data *d, size_t i, int side, int *leng
 /* How many tokens of that side are SYN_UNKNOWN; *tokens (may be null): of how many. Tokens that
    windows share count once. A count for texts: the numbers of classes and tags are no tokens. */
 SYN_API size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens);
-/* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
-   without a target. syn_corrupt makes source and target of it when its batch is made, with other
-   spans in each epoch of each seed, in evaluations always with the same. */
+/* Makes pre-training data for seq2seq, or for mlm with mask=1, which it needs: every row, also of
+   those added later, is a text as source without a target. syn_corrupt makes source and target of
+   it when its batch is made, with other spans in each epoch of each seed, in evaluations always
+   with the same. */
 SYN_API syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k);
 /* Tokens that syn_corrupt writes, without end: n - masked + spans and masked + spans; n and 0 where
    n < 2, for then nothing is masked. */
@@ -1711,7 +1717,8 @@ SYN_API void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *
 /* src: the n tokens, each span replaced by the next sentinel; tgt: sentinel, span, sentinel, span
    ... (the end token that follows it stands for the last sentinel of the paper). The spans are
    drawn from r: all ways to split the masked tokens and the others into as many spans, of at least
-   one token each, are equally probable. A text begins with tokens that are not masked. */
+   one token each, are equally probable. A text begins with tokens that are not masked.
+   mask=1: src and tgt have n tokens each, tgt those that are to be found, else 0. */
 SYN_API void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt);
 /* How many batches the first epoch of a training has; 0: it fails. */
@@ -2137,7 +2144,7 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 
 #ifdef SYNTHESIZER_IMPLEMENTATION
 /* Tasks, in the order of their names in configurations. */
-enum { SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG };
+enum { SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG, SYN__TASK_MLM };
 
 /* ==============================================================================================
    >>utf-8   decoding, encoding
@@ -15450,7 +15457,8 @@ typedef struct syn__task_kind {
 static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT}, /* the default */
                                             {"lm", 0, 1, 0, SYN_TGT},
                                             {"classify", 1, 0, 1, SYN_EACH},
-                                            {"tag", 1, 0, 1, SYN_SRC}};
+                                            {"tag", 1, 0, 1, SYN_SRC},
+                                            {"mlm", 1, 0, 0, SYN_SRC}};
 
 /* Parameter tying (Press and Wolf 2017). SYN__TIE_OUT: the embedding table of the target is also
    the matrix of the output. SYN__TIE_ALL: and the embedding table of the source. */
@@ -15475,6 +15483,11 @@ struct syn_model {
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
   int busy;                    /* calls under way that change it */
 };
+
+/* How many logits a row has. */
+static int syn__logits_of(const syn_model *m) {
+  return m->task->classes ? m->config.classes : m->config.tgt_vocab;
+}
 
 /* -- layers -- */
 
@@ -15649,6 +15662,7 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
   if (!m->task->encoder) k->encoder = NULL; /* from here on, a text tells that its side is there */
   if (!m->task->decoder) k->decoder = NULL;
+  if (!m->task->decoder && !m->task->classes) k->tgt_vocab = k->src_vocab; /* mlm: of the output */
   return syn__config_sizes(m->c, k, m->task);
 }
 
@@ -15810,18 +15824,19 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
   int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
-  int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
+  const char *embedding = m->task->decoder || m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed";
+  int shape[2] = {syn__logits_of(m), width};
   b->layer = NULL;
   syn__join(b->path, SYN__PATH, "out", "", "");
-  if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
+  if (m->tie < 0) m->tie = fits && !m->task->classes ? SYN__TIE_OUT : SYN__TIE_NONE;
   if (m->tie > SYN__TIE_NONE && !fits)
     return syn__fail(b->c, SYN_E_SHAPE,
-                     "tie=%s: the decoder's output has width %d, the embedding %d",
-                     syn__ties[m->tie], width, m->config.d_model);
+                     "tie=%s: the %s's output has width %d, the embedding %d", syn__ties[m->tie],
+                     m->task->decoder ? "decoder" : "encoder", width, m->config.d_model);
   m->config.tie = syn__ties[m->tie];
   n = syn__node_new(b, &syn__kind_output, 1, &x);
   if (!n) return SYN_E_MEMORY;
-  n->param[0] = syn__param_new(b, m->tie > SYN__TIE_NONE ? "tgt.embed" : "out.w",
+  n->param[0] = syn__param_new(b, m->tie == SYN__TIE_NONE ? "out.w" : embedding,
                                syn_initial_glorot(width, shape[0]), 2, shape);
   n->n_param = 1;
   if (n->param[0] < 0 || syn__bias_param(b, n, "b", shape[0])) return SYN_E_MEMORY;
@@ -16294,7 +16309,7 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   const syn_config *k = &m->config;
   int classes = k->classes + syn__class_token(m), i;
   /* a task without a decoder names its classes by the tokenizer of the target */
-  int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->decoder ? k->tgt_vocab : classes};
+  int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->classes ? classes : k->tgt_vocab};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
       return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
@@ -16637,7 +16652,7 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
    pass. */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
-  int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
+  int classes = syn__logits_of(r->m);
   int width = task->labels == SYN_EACH ? 1 : task->labels == SYN_TGT ? b->tgt_width : b->src_width;
   int i, j;
   r->n_labels = 0;
@@ -16780,9 +16795,10 @@ static double syn__exp_sum(const float *z, int n, int top) {
 /* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Comparisons with NaN
    are false, so NaN logits give -1 or any class, never an index outside. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
-  int rows, classes = r ? r->m->config.classes : 0, tag, k = -1, top; /* top: of the largest */
-  const float *z = r && r->m->task->classes ? syn_run_logits(r, sentence, &rows) : NULL;
+  int rows, classes = 0, tag, k = -1, top; /* top: of the largest */
+  const float *z = r && !r->m->task->decoder ? syn_run_logits(r, sentence, &rows) : NULL;
   if (p) *p = 0.0f;
+  if (z) classes = syn__logits_of(r->m);
   if (!z || row < 0 || row >= rows || rank < 0 || rank >= classes) return -1;
   z += (size_t)row * (size_t)classes;
   tag = r->m->task->labels == SYN_SRC; /* class 0 of tag means ignored: never chosen */
@@ -20863,7 +20879,8 @@ static int syn__run_counted(syn_run *r, syn_text source, syn_text target) {
 
 int syn_tag(syn_run *r, syn_text text, int *tags, int capacity) {
   int *word, token[2] = {0, 0}, n, words, k;
-  if (!syn__answers(r, "syn_tag", r && r->m->task->labels == SYN_SRC, "tag")) return -1;
+  const int fits = r && r->m->task->classes && r->m->task->labels == SYN_SRC;
+  if (!syn__answers(r, "syn_tag", fits, "tag")) return -1;
   if (syn__run_counted(r, text, syn__text_of("", 0))) return -1;
   words = syn__run_words(r, SYN_SRC, text, &word, &n);
   if (!tags) capacity = 0;
@@ -22936,9 +22953,10 @@ static int syn__init_token(const syn__init *k, int side, int token) {
    but in tables whose rows are tokens or classes. A table of both sides takes what is the same on
    both. */
 static int syn__init_copy(const syn__init *k, const syn_param *p, const syn_param *q) {
-  const int head = !strncmp(p->name, "out.", 4), target = head || !strcmp(p->name, "tgt.embed");
-  const int joint = !head && target && k->m->tie == SYN__TIE_ALL;
-  const int source = joint || !strcmp(p->name, "src.embed");
+  const int mlm = k->m->task == &syn__tasks[SYN__TASK_MLM]; /* its logits are source tokens */
+  const int head = !strncmp(p->name, "out.", 4), tokens = head || !strcmp(p->name, "tgt.embed");
+  const int joint = !head && tokens && k->m->tie == SYN__TIE_ALL, target = tokens && !mlm;
+  const int source = joint || !strcmp(p->name, "src.embed") || (tokens && mlm);
   const int first = head && k->m->task->classes ? syn__class_token(k->m) : 0;
   const size_t width = p->size / (size_t)p->shape[0];
   int i, rows = 0;
@@ -24134,8 +24152,11 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      syn__data_number(d), m->config.task);
+  if (m->task == &syn__tasks[SYN__TASK_MLM] && (target.size || !d->corruption.mask))
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: mlm has texts without a target, after "
+                     "syn_data_corrupt with mask=1", syn__data_number(d));
   if (m->task->encoder && syn__data_encode(d, m, &src)) return d->c->status;
-  tag = m->task->labels == SYN_SRC;
+  tag = m->task->classes && m->task->labels == SYN_SRC;
   n_src = syn__min(src.n, src.room);
   tgt.before = n_src + tag * n_src;
   if (tag && n_src < src.n && src.cut != SYN_CUT_TAIL)
@@ -24208,8 +24229,9 @@ static int syn__corrupt_spans(const syn_corruption *k, int n, int *masked) {
 
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt) {
   int masked, spans = syn__corrupt_spans(k, n, &masked);
-  if (n_src) *n_src = n - masked + spans;
-  if (n_tgt) *n_tgt = masked + spans;
+  const int mask = k && k->mask; /* as many labels as tokens */
+  if (n_src) *n_src = mask ? n : n - masked + spans;
+  if (n_tgt) *n_tgt = mask ? n : masked + spans;
 }
 
 /* The length of the next span, where `tokens` are left for it and `cuts` spans behind it, each of
@@ -24222,12 +24244,36 @@ static int syn__span_length(int tokens, int cuts, syn_random *r) {
   return size;
 }
 
+/* mask=1. The chosen ones are a random subset: each token that may be chosen is, with probability
+   (still wanted) / (such tokens left) (Knuth, as above). */
+static void syn__mask_tokens(const syn_corruption *k, const int *tokens, int n, syn_random *r,
+                             int *src, int *labels) {
+  const double noise = k->noise != 0.0f ? (double)k->noise : 0.15, share = floor(noise * n + 0.5);
+  int wanted = !(share >= 1.0) ? 1 : share < n ? (int)share : n, left = 0, i;
+  for (i = 0; i < n; i++) left += tokens[i] >= SYN_FIRST_TOKEN;
+  for (i = 0; i < n; i++) {
+    const int fits = tokens[i] >= SYN_FIRST_TOKEN;
+    const int chosen = fits && syn_random_below(r, left) < wanted;
+    const int how = chosen ? syn_random_below(r, 10) : 9;
+    src[i] = how < 8 ? k->first : tokens[i];
+    if (how == 8)
+      src[i] = SYN_FIRST_TOKEN + syn_random_below(r, syn__max(1, k->count - SYN_FIRST_TOKEN));
+    labels[i] = chosen ? tokens[i] : 0;
+    left -= fits;
+    wanted -= chosen;
+  }
+}
+
 /* Spans that are kept and spans that are masked alternate. Source: the kept ones, each with the
    token that stands for the masked span behind it; target: these tokens, each with its span. */
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt) {
   int masked, spans = syn__corrupt_spans(k, n, &masked), kept = n - masked, i, size;
   if (!tokens || !src || !tgt) return;
+  if (k && k->mask) {
+    syn__mask_tokens(k, tokens, n, r, src, tgt);
+    return;
+  }
   for (i = 0; i < spans; i++) {
     size = syn__span_length(kept, spans - 1 - i, r);
     for (kept -= size; size > 0; size--) *src++ = *tokens++;
@@ -24244,7 +24290,7 @@ syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
     return syn__refusal(d ? d->c : NULL);
   if (!(k->noise >= 0.0f && k->noise < 1.0f && (k->span == 0.0f || k->span >= 1.0f)) ||
       k->first < SYN_FIRST_TOKEN || k->count < 1 || k->count > SYN__DATA_LENGTH ||
-      k->first > SYN__DATA_LENGTH)
+      k->first > SYN__DATA_LENGTH || (k->mask && k->count <= SYN_FIRST_TOKEN))
     return syn__fail(d->c, SYN_E_VALUE,
                      "corruption: noise %g, span %g, sentinels from %d, %d of them: wanted 0 to "
                      "below 1, 1 or more, %d or more, 1 or more",
@@ -24444,17 +24490,17 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task,
 /* Checks a row against the task of the model; token ids are checked when they are bound. */
 static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
                                      size_t i) {
-  int labels, k;
+  int labels, k, classes = syn__logits_of(m);
   const int *l = syn_data_row(d, i, SYN_TGT, &labels);
   if (d->corruption.count && labels)
     return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d target tokens, a corrupted text none",
                      (unsigned long)i, labels);
-  if (m->task->decoder) return SYN_OK;
+  if (m->task->decoder || d->corruption.count) return SYN_OK;
   if (syn__label_count(c, m, i, d->rows[i].n[SYN_SRC], labels)) return SYN_E_VALUE;
   for (k = 0; k < labels; k++)
-    if (l[k] < 0 || l[k] >= m->config.classes)
+    if (l[k] < 0 || l[k] >= classes)
       return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
-                       (unsigned long)i, k, l[k], m->config.classes - 1);
+                       (unsigned long)i, k, l[k], classes - 1);
   return SYN_OK;
 }
 
@@ -24470,9 +24516,15 @@ static syn_status syn__data_rows_fit(syn_context *c, const syn_model *m, const s
 static syn_status syn__data_corruption_fits(syn_context *c, const syn_model *m, const syn_data *d) {
   const syn_config *k = &m->config;
   const syn_corruption *s = &d->corruption;
-  if (s->count && !(m->task->encoder && m->task->decoder))
-    return syn__fail(c, SYN_E_VALUE, "data: corrupted texts are for seq2seq, not for %s", k->task);
-  if (s->count && (s->first + s->count > k->src_vocab || s->first + s->count > k->tgt_vocab))
+  if (s->count && (s->mask ? m->task != &syn__tasks[SYN__TASK_MLM]
+                           : !(m->task->encoder && m->task->decoder)))
+    return syn__fail(c, SYN_E_VALUE, "data: %s are for %s, not for %s",
+                     s->mask ? "masked texts" : "corrupted texts", s->mask ? "mlm" : "seq2seq",
+                     k->task);
+  if (s->mask && (s->first >= k->src_vocab || s->count > k->src_vocab))
+    return syn__fail(c, SYN_E_VALUE, "data: the mask is token %d, random ones are below %d, but the"
+                     " vocabulary has %d tokens", s->first, s->count, k->src_vocab);
+  if (s->count && !s->mask && s->first + s->count > syn__min(k->src_vocab, k->tgt_vocab))
     return syn__fail(c, SYN_E_VALUE,
                      "data: sentinels %d to %d, but the vocabularies have %d and %d tokens",
                      s->first, s->first + s->count - 1, k->src_vocab, k->tgt_vocab);
@@ -26047,6 +26099,9 @@ static syn_status syn__learn_open(syn__learn *l, syn_context *c, const syn_learn
   l->choice.left_out = 0, l->given = l->choice.steps > 0;
   l->task = syn__name_index(c, "task", task, syn__tasks, SYN__COUNT(syn__tasks),
                             sizeof *syn__tasks);
+  if (l->task == SYN__TASK_MLM)
+    return syn__fail(c, SYN_E_VALUE, "syn_learn: it chooses nothing for the task mlm, which"
+                     " syn_trainer_new trains");
   if (l->task < 0 || (count && syn__learn_check(l))) return SYN_E_VALUE;
   l->config.begin = syn__learn_begin(config);
   return SYN_OK;
@@ -27545,7 +27600,7 @@ syn_status syn_network_check(syn_context *c, const syn_config *config) {
   k->m = syn_model_new(c, config);
   if (k->m) {
     k->longest = syn__min(k->m->config.max_len, SYN__CHECK_LEN);
-    k->width = k->m->task->classes ? k->m->config.classes : k->m->config.tgt_vocab;
+    k->width = syn__logits_of(k->m);
     k->limits.sentences = SYN__CHECK_SENTENCES;
     k->limits.src_rows = k->limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
     k->limits.length = k->longest;
@@ -31111,6 +31166,8 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   l.format = syn__small_format(c, m, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__TASK_SEQ2SEQ ... */
   l.c = c;
+  if (l.task == SYN__TASK_MLM)
+    syn__fail(c, SYN_E_VALUE, "small model: the task mlm is not for boards");
   l.g = &m->g;
   l.config = &m->config;
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);

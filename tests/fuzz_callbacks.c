@@ -133,7 +133,7 @@ static void new_decoder(void) {
   all.decoder = syn_decoder_new(&all.c, all.m, &k);
 }
 static void new_data(void) {
-  static const syn_corruption gaps = {0.5f, 1.0f, 4, 1};
+  static const syn_corruption gaps = {0.5f, 1.0f, 4, 1, 0};
   static const int ids[] = {4, 4, 3};
   syn_text text = syn_text_of("d e \xC3\xA4"), none = syn_text_of("");
   if (!all.data) all.data = syn_data_new(&all.c);

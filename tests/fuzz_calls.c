@@ -197,6 +197,7 @@ static void call_data(void) {
   syn_data_row(all.data, (size_t)number(3), number(2), &length);
   if (fuzz_byte() % 16 == 0) {
     memset(&k, 0, sizeof k);
+    k.mask = fuzz_byte() % 4 == 0;
     k.noise = (float)number(10) / 8.0f;
     k.span = (float)number(5);
     k.first = number(8);

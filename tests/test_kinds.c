@@ -118,6 +118,9 @@ static const net nets[] = {
      "rel_pos(7, 20) -> repeat(2, res_nd(syn_att(FR, softmax=0)) -> res_nd(mh_dot_att(heads=4)))", NULL},
     {"classify", "rel_pos(2) -> parallel_add(rel_pos(16) -> syn_att(FR) | syn_att(V, c=3))", NULL, NULL},
     {"classify", "id", NULL, NULL},
+    {"mlm", "learn_pos -> types -> res(syn_att(V, bias=1)) -> norm(eps=1e-12)", NULL, NULL},
+    {"mlm", "linear(6) -> share(2, res_nd(ffl)) -> linear($D)", NULL, "all"},
+    {"mlm", "pos -> res(syn_att(R)) -> linear(6)", NULL, "none"},
     {"classify", "ngram", NULL, NULL},
     {"tag", "types(3) -> universal(2, res_nd(syn_att(V)) -> types) -> types(1)", NULL, NULL},
     {"seq2seq", "learn_pos -> types -> linear(6)", "res(mh_dot_att)", "none"},
@@ -264,7 +267,7 @@ static void sheet_fill(sheet *s, const bench *b, int first, int count, int pad) 
   s->b.src_width = ns + pad;
   s->b.tgt_width = nt + pad;
   for (i = 0; i < count; i++) {
-    int tag = !strcmp(b->n.task, "tag"), width = tag ? s->b.src_width : s->b.tgt_width;
+    int tag = strstr("tag mlm", b->n.task) != NULL, width = tag ? s->b.src_width : s->b.tgt_width;
     int size = tag ? src_size[(first + i) % 7] : tgt_size[(first + i) % 6];
     syn_random r;
     r.state = (uint64_t)(first + i) * 77;
@@ -274,7 +277,7 @@ static void sheet_fill(sheet *s, const bench *b, int first, int count, int pad) 
     for (j = 0; j < tgt_size[(first + i) % 6]; j++)
       s->tgt[i * s->b.tgt_width + j] = j ? 1 + syn_random_below(&r, b->v_tgt - 1) : SYN_BEGIN;
     for (j = 0; j < size; j++) /* some labels are 0: they do not count */
-      s->labels[i * width + j] = syn_random_below(&r, tag ? b->classes : b->v_tgt);
+      s->labels[i * width + j] = syn_random_below(&r, b->n.task[0] == 't' ? b->classes : b->v_tgt);
     s->labels[i * width] = 1;
   }
   for (i = 0; i < count && !strcmp(b->n.task, "classify"); i++)
@@ -816,7 +819,7 @@ static void groups_alone(bench *b, syn_trainer *t, const sheet *all, const float
     syn_batch s = all->b;
     s.count = 1;
     s.src += i * s.src_width, s.tgt += i * s.tgt_width;
-    s.labels += i * (b->n.decoder ? s.tgt_width : strcmp(b->n.task, "tag") ? 1 : s.src_width);
+    s.labels += i * (b->n.decoder ? s.tgt_width : strcmp(b->n.task, "classify") ? s.src_width : 1);
     CHECK(gradient_of(t, &s, 0) && syn_run_forward(one, &s) == SYN_OK, "%s: %s", b->name, b->c.message);
     for (k = 0; k < b->m->trained; k++) sum[k] += (double)t->gradient[k] * t->run->n_labels;
     labels += t->run->n_labels;

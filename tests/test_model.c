@@ -582,7 +582,7 @@ static void test_configs(void) {
   BAD(dropout, NAN, "nan, wanted 0 to below 1");
   BAD(label_smoothing, 1.0f, "label_smoothing is 1");
   BAD(label_smoothing, -0.5f, "label_smoothing is -0.5");
-  BAD(task, "parse", "task is 'parse', wanted seq2seq, lm, classify or tag");
+  BAD(task, "parse", "task is 'parse', wanted seq2seq, lm, classify, tag or mlm");
   BAD(task, "seq2sec", "did you mean 'seq2seq'?");
   BAD(task, "LM", "did you mean 'lm'?");
   BAD(tie, "some", "tie is 'some', wanted none, out or all");
@@ -1606,7 +1606,7 @@ static void null_texts(syn_context *c, const syn_config *k) {
   static const int one[] = {1};
   const syn_text none = {NULL, 3};
   const syn_entry e = {"e", SYN_F32, 1, {1}, x, 4};
-  const syn_corruption corruption = {0, 0, 5, 2};
+  const syn_corruption corruption = {0, 0, 5, 2, 0};
   syn_tokenizer *words = syn_tokenizer_learn(c, "byte", 0, NULL, 0);
   syn_tape *tape = syn_tape_new(c, 1000);
   syn_tensor *a = syn_tensor_new(tape, 1, one);
@@ -1727,9 +1727,9 @@ static void wrong_argument(syn_context *c, int failed, const char *words) {
 static void data_refused(syn_context *c, const syn_model *m) {
   static const int tokens[] = {4, 5, 6};
   const int most = SYN__DATA_LENGTH, first = SYN_FIRST_TOKEN;
-  const syn_corruption bad[] = {{-0.1f, 3, first, 2}, {1.0f, 3, first, 2}, {NAN, 3, first, 2},
-                                {0.1f, 0.5f, first, 2}, {0.1f, NAN, first, 2}, {0.1f, 3, first - 1, 2},
-                                {0.1f, 3, first, 0}, {0.1f, 3, first, most + 1}, {0.1f, 3, most + 1, 2}};
+  const syn_corruption bad[] = {{-0.1f, 3, first, 2, 0}, {1.0f, 3, first, 2, 0}, {NAN, 3, first, 2, 0},
+                                {0.1f, 0.5f, first, 2, 0}, {0.1f, NAN, first, 2, 0}, {0.1f, 3, first - 1, 2, 0},
+                                {0.1f, 3, first, 0, 0}, {0.1f, 3, first, most + 1, 0}, {0.1f, 3, most + 1, 2, 0}, {0.1f, 3, first, 4, 1}};
   const syn_text text = syn_text_of("a"), none = {NULL, 2};
   syn_data *d = syn_data_new(c);
   double loss;

@@ -1334,7 +1334,7 @@ static int task_tag(const int *row, int i) {
 }
 
 static syn_data *task_data(int what, syn_context *c, int count, uint64_t seed) {
-  static const syn_corruption gaps = {0, 0, GAP_FIRST, GAP_COUNT};
+  static const syn_corruption gaps = {0, 0, GAP_FIRST, GAP_COUNT, 0};
   syn_data *d = what == PAIRS || what == TEXT ? copies(c, count, seed, 0) : syn_data_new(c);
   int row[16], out[16], i, j, n;
   syn_random r;
@@ -1502,7 +1502,8 @@ static int uncorrupt(const syn_corruption *k, const int *src, int n_src, const i
 /* Every length: the text comes back, sizes are as promised, hidden tokens and runs as the formula says. */
 static void test_corrupt(void) {
   static const syn_corruption kinds[] = {
-      {0, 0, 5000, 100}, {0.5f, 2, 5000, 100}, {0.15f, 3, 5000, 4}, {0.99f, 1, 5000, 3000}, {0.01f, 50, 5000, 9}};
+      {0, 0, 5000, 100, 0}, {0.5f, 2, 5000, 100, 0}, {0.15f, 3, 5000, 4, 0}, {0.99f, 1, 5000, 3000, 0},
+      {0.01f, 50, 5000, 9, 0}};
   int tokens[600], src[1200], tgt[1200], back[1200], n, i, k, n_src, n_tgt, runs, hidden, want;
   double share = 0, texts = 0, spans = 0, gone = 0;
   syn_random r;
@@ -1538,7 +1539,7 @@ static void test_corrupt(void) {
 
 /* 4 of 8 tokens in 2 runs: 3 ways to cut each half, all 9 pairs equally probable. */
 static void test_corrupt_even(void) {
-  static const syn_corruption k = {0.5f, 2, 100, 10};
+  static const syn_corruption k = {0.5f, 2, 100, 10, 0};
   int tokens[] = {4, 5, 6, 7, 8, 9, 10, 11}, src[10], tgt[10], count[9] = {0}, i, j, stays, hides;
   syn_random r;
   r.state = 11;
@@ -1579,8 +1580,95 @@ static uint64_t corrupt_pass(syn_data *d, long epoch, uint64_t seed) {
   return hash;
 }
 
+/* -- masked language models -- */
+
+/* 15 of 100 tokens are chosen, none of them special: 80 % masked, 10 % random, 10 % kept. */
+static void test_mask(void) {
+  static const syn_corruption k = {0, 0, 50, 60, 1};
+  enum { N = 100, TIMES = 400 };
+  int tokens[N], src[N], labels[N], i, n, masked = 0, same = 0, other = 0, chosen, place[N] = {0};
+  syn_random r = {5};
+  syn_corrupt_sizes(&k, N, &i, &n);
+  CHECK(i == N && n == N, "%d and %d of %d tokens", i, n, N);
+  for (i = 0; i < N; i++) tokens[i] = i % 10 ? 10 + i % 30 : i % 4; /* every tenth is special */
+  for (n = 0; n < TIMES; n++) {
+    syn_corrupt(&k, tokens, N, &r, src, labels);
+    for (chosen = i = 0; i < N; i++) {
+      CHECK(labels[i] ? labels[i] == tokens[i] && tokens[i] >= 4 : src[i] == tokens[i], "token %d", i);
+      if (!labels[i]) continue;
+      chosen++, place[i]++;
+      masked += src[i] == 50;
+      same += src[i] == tokens[i];
+      other += src[i] != 50 && src[i] != tokens[i];
+      CHECK(src[i] >= 4 && src[i] < 60, "a token became %d", src[i]);
+    }
+    CHECK(chosen == 15, "%d of %d tokens are chosen", chosen, N);
+  }
+  CHECK(abs(masked - 4800) < 150 && abs(same - 600) < 120 && abs(other - 600) < 120, "%d masked, %d kept, %d random",
+        masked, same, other);
+  for (i = 0; i < N; i++)
+    CHECK(i % 10 ? place[i] > 30 && place[i] < 110 : !place[i], "token %d is chosen %d times", i, place[i]);
+  for (n = 0; n < 4; n++) { /* short texts; with one that may be chosen it always is */
+    syn_corrupt(&k, tokens, n, &r, src, labels);
+    CHECK(n < 2 || labels[1] == tokens[1] || labels[2] == tokens[2], "nothing is chosen of %d tokens", n);
+  }
+}
+
+/* Rows count up from a random token: the network learns to read a masked one from both sides. */
+static void test_mask_training(void) {
+  enum { MASK = 30, LENGTH = 8 };
+  static const syn_corruption masks = {0, 0, MASK, MASK, 1}, spans = {0, 0, MASK, 1, 0};
+  syn_train_config t;
+  syn_config k;
+  syn_context c;
+  syn_data *d;
+  syn_model *m;
+  syn_trainer *trainer;
+  syn_run *run;
+  int row[LENGTH], i, n;
+  double before, after;
+  float p;
+  memset(&t, 0, sizeof t), memset(&k, 0, sizeof k);
+  syn_context_init(&c, NULL);
+  k.task = "mlm";
+  k.encoder = "learn_pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm";
+  k.d_model = 32, k.heads = 4, k.max_len = LENGTH, k.src_vocab = MASK + 1, k.seed = 3;
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  CHECK(m && syn_model_find(m, "out.b") && !syn_model_find(m, "out.w"), "mlm: not tied: %s", c.message);
+  for (n = 0; n < 100; n++) {
+    for (i = 0; i < LENGTH; i++) row[i] = 4 + (n + i) % (MASK - 4);
+    syn_data_add(d, row, LENGTH, NULL, 0);
+  }
+  t.lr = 0.01f, t.steps = 80, t.warmup = 10, t.clip = 1, t.batch_tokens = 400;
+  trainer = syn_trainer_new(&c, m, &t);
+  CHECK(syn_trainer_run(trainer, d, NULL, NULL, NULL) == SYN_E_VALUE, "mlm without masks");
+  syn_context_clear(&c);
+  CHECK(syn_data_corrupt(d, &spans) == SYN_OK && syn_trainer_run(trainer, d, NULL, NULL, NULL) == SYN_E_VALUE &&
+        strstr(c.message, "not for mlm"), "mlm of spans: %s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_data_corrupt(d, &masks) == SYN_OK, "%s", c.message);
+  syn_trainer_free(trainer);
+  run = syn_run_new(&c, m, NULL);
+  trainer = syn_trainer_new(&c, m, &t);
+  CHECK(syn_trainer_validate(trainer, d) == SYN_OK, "%s", c.message);
+  before = (double)syn_trainer_state(trainer)->valid;
+  CHECK(syn_trainer_run(trainer, d, NULL, NULL, NULL) == SYN_OK, "%s", c.message);
+  CHECK(syn_trainer_validate(trainer, d) == SYN_OK, "%s", c.message);
+  after = (double)syn_trainer_state(trainer)->valid;
+  CHECK(after < before / 4, "loss %g, before %g: %s", after, before, c.message);
+  for (i = 0; i < LENGTH; i++) row[i] = 6 + i;
+  row[3] = MASK;
+  {
+    syn_batch b = {1, row, NULL, NULL, LENGTH, 0};
+    CHECK(syn_run_forward(run, &b) == SYN_OK && syn_run_class(run, 0, 3, 0, &p) == 9 && p > 0.3f, "token %d, p %g: %s",
+          syn_run_class(run, 0, 3, 0, NULL), (double)p, c.message);
+  }
+  syn_run_free(run), syn_trainer_free(trainer), syn_data_free(d), syn_model_free(m);
+}
+
 static void test_corrupt_data(void) {
-  static const syn_corruption good = {0, 0, GAP_FIRST, GAP_COUNT};
+  static const syn_corruption good = {0, 0, GAP_FIRST, GAP_COUNT, 0};
   syn_corruption bad;
   syn_context c;
   syn_data *d;
@@ -2973,6 +3061,8 @@ int main(void) {
   task_errors();
   test_corrupt();
   test_corrupt_even();
+  test_mask();
+  test_mask_training();
   test_corrupt_data();
   test_windows();
   test_evaluate();
