@@ -14,9 +14,12 @@
    rounding. The tape and the library have the same bits, in the answers and in all gradients:
    nothing is hidden in that text.
 
-   To try (the lines about the library may say DIFFERS): leave out the mask, in loops and tape.
-   Set D to 64 and LARGER to 8: x is multiplied by it, as if the network were trained. Then leave
-   out the division by sqrt(d): set SCALE to 1. What happens to the weights, and why is that bad?
+   First a network of this one layer learns to read "ball 2, cup 0, hat 3, hat?" and to answer 3. So
+   the weights that you see have a meaning: each question looks at the pair of its name.
+
+   To try (the lines about the library may say DIFFERS): UPDATES = 0: what do the weights look like
+   before anything is learned? Leave out the mask, in loops and tape. Leave out the division by
+   sqrt(d): set SCALE to 1. What happens to the weights, and why is that bad for learning?
    In attention_tape, record v behind q. Which gradient loses its last bit, and why?
 
    Compile, run:  make -C examples/course lesson N=6   (a second; once half a minute)
@@ -24,9 +27,11 @@
    Expected:      examples/course/expected/06.txt */
 
 #include "course.h"
-enum { T = 6, D = 8, VOCABULARY = 12 }; /* tokens of the sentence, width of a row */
-#define SCALE (1 / sqrtf(D))            /* of the scores */
-enum { LARGER = 1 };                    /* factor of x */
+enum { T = 6, D = 16 }; /* tokens of a sentence, width of a row */
+enum { NAMES = T / 2, DIGITS = 4, VOCABULARY = SYN_FIRST_TOKEN + NAMES * DIGITS + NAMES };
+enum { SENTENCES = 32, UPDATES = 400 };
+#define SCALE (1 / sqrtf(D)) /* of the scores */
+static int tokens[SENTENCES * T], labels[SENTENCES * T];
 
 /* to [T,D] = x [T,D] w^T: number o of row i is the product of row i of x and row o of w [D,D] */
 static void project(const float *x, const float *w, float to[T][D]) {
@@ -89,27 +94,57 @@ static void compare(const char *name, const syn_tensor *a, const syn_value *of) 
          same_bits(a->dx, of->dx, syn_count(a)) ? "same bits" : "DIFFERS");
 }
 
+/* Sentences of three pairs in random order, a token for each pair, then the three names in random
+   order; the label of a name is its digit. Label 0: nothing is asked. */
+static void make_sentences(syn_random *r) {
+  for (int i = 0; i < SENTENCES; i++) {
+    int shift = syn_random_below(r, NAMES), step = 1 + syn_random_below(r, 2), digit[NAMES];
+    for (int k = 0; k < NAMES; k++) digit[k] = syn_random_below(r, DIGITS);
+    for (int k = 0; k < NAMES; k++) {
+      int *token = tokens + i * T + k, name = (k + shift) % NAMES, asked = k * step % NAMES;
+      token[0] = SYN_FIRST_TOKEN + name * DIGITS + digit[name];
+      token[NAMES] = SYN_FIRST_TOKEN + NAMES * DIGITS + asked;
+      labels[i * T + NAMES + k] = SYN_FIRST_TOKEN + digit[asked];
+    }
+  }
+}
+
+/* The first sentence, and how each of its tokens looks at those before it. */
+static void show_weights(const float *p) {
+  static const char *const names[] = {"ball", "cup", "hat"};
+  for (int i = 0; i < T; i++) {
+    int n = tokens[i] - SYN_FIRST_TOKEN, pair = n < NAMES * DIGITS;
+    printf("%-4s %c ", names[pair ? n / DIGITS : n % DIGITS], pair ? '0' + n % DIGITS : '?');
+    for (int j = 0; j < T; j++) printf(j <= i ? "%8.2f" : "       .", (double)p[i * T + j]);
+    printf("\n");
+  }
+}
+
 int main(void) {
   static const char *const names[] = {"W_q", "W_k", "W_v", "W_o"};
   /* where the network keeps them: layer 0 of its decoder */
   static const char *const paths[] = {"decoder.0.w_q", "decoder.0.w_k", "decoder.0.w_v",
                                       "decoder.0.w_o"};
-  /* A sentence of six tokens, and a network of the library for it. Do not study this yet: lessons 9
-     and 11 explain networks. Here we only need some numbers of it: x, the four matrices, y, and the
-     gradient of its loss with respect to y. SYN_BEGIN and SYN_END stand around a sentence. */
-  int tokens[T] = {SYN_BEGIN, 5, 9, 7, 5, 10}, labels[T] = {5, 9, 7, 5, 10, SYN_END};
+  /* The library: a network of this one layer. Do not study this yet: lessons 9 and 11 explain
+     networks. Here we need its numbers after training: x, four matrices, y, the gradient of y. */
   syn_config config = {.task = "lm", .decoder = "syn_att(V)", .d_model = D, .heads = 1,
-                       .max_len = T, .tgt_vocab = VOCABULARY, .tie = "none", .seed = 4};
-  syn_batch batch = {.count = 1, .tgt = tokens, .labels = labels, .tgt_width = T};
+                       .max_len = T, .tgt_vocab = VOCABULARY, .tie = "none"};
+  syn_train_config how = {.schedule = "constant", .lr = 0.01f};
+  syn_batch batch = {.count = SENTENCES, .tgt = tokens, .labels = labels, .tgt_width = T};
   syn_limits limits = {.keep = 1}; /* every value can be looked at afterwards */
   syn_value of_x, of_y, of_w[4];
   syn_tensor *w[4], *x, *p, *y, *loss;
+  syn_random r = {4};
   float weights[T][T], answers[T][D], largest = 0;
   syn_context c;
   syn_context_init(&c, NULL);
-
-  /* The library: a network of this one layer, forward and backward over the sentence. */
   syn_model *m = syn_model_new(&c, &config);
+  syn_trainer *trainer = syn_trainer_new(&c, m, &how);
+  make_sentences(&r);
+  for (int i = 0; i < UPDATES && !syn_trainer_step(trainer, &batch, 1, NULL); i++)
+    make_sentences(&r);
+  syn_trainer_free(trainer);
+  batch.count = 1; /* now the first sentence alone, forward and backward */
   syn_run *run = syn_run_new(&c, m, &limits);
   if (syn_run_backward(run, &batch, NULL)) return puts(c.message), 1;
 
@@ -118,17 +153,16 @@ int main(void) {
   syn_tape *t = syn_tape_new(&c, 1 << 22);
   x = copy_of(t, run, "decoder", &of_x);
   for (int i = 0; i < 4; i++) w[i] = copy_of(t, run, paths[i], &of_w[i]);
-  for (int i = 0; x && i < T * D; i++) x->x[i] *= LARGER;
   y = attention_tape(t, x, w, &p);
   if (syn_run_value(run, "decoder.0", 0, &of_y)) return puts(c.message), 1;
   loss = syn_sum(syn_mul(y, tensor(t, T, D, of_y.dx)));
   if (syn_backward(loss)) return puts(c.message), 1;
 
   attention_loops(x->x, w[0]->x, w[1]->x, w[2]->x, w[3]->x, weights, answers);
-  show("attention weights: row i is how token i looks at tokens 0 .. i", p->x, T, T);
+  printf("attention weights: how each token looks at itself and those before it\n");
+  show_weights(p->x);
   for (int i = 0; i < T * D; i++)
     largest = fmaxf(largest, fabsf((&answers[0][0])[i] - y->x[i]));
-  printf("tokens 1 and 4 are equal, so all look at both alike: nothing here knows places\n");
   printf("\nloops and tape differ by less than 1e-5: %s\n", largest < 1e-5f ? "yes" : "NO");
   printf("tape and syn_att(V):\n");
   compare("y", y, &of_y);
