@@ -433,7 +433,7 @@ extern "C" {
    instructions, its weights as int8, its tables. syn_small_step runs it in a block of RAM whose
    size is known before, without malloc, without libm, and with the same results on every machine.
    syn_small_write makes the array from a model. With SYN_SMALL defined the header holds nothing but
-   this part. The array has the byte order of the machine: little-endian. */
+   this part. The array has the byte order of the machine that wrote it. */
 
 /* A piece of text that need not end in 0. */
 typedef struct syn_text {
@@ -447,9 +447,13 @@ typedef struct syn_small syn_small;
 enum {
   SYN_SMALL_MORE = -1,    /* the work is used up: call again */
   SYN_SMALL_END = -2,     /* the output is complete */
-  SYN_SMALL_E_MODEL = -3, /* the array is not a model, or damaged */
-  SYN_SMALL_E_RAM = -4,   /* too few bytes of RAM, or not aligned to 8 */
-  SYN_SMALL_E_VALUE = -5  /* a token, a length or an option outside its range */
+  SYN_SMALL_E_MODEL = -3, /* the array is not a model, or the model has no such part */
+  SYN_SMALL_E_RAM = -4,   /* too few bytes of RAM */
+  SYN_SMALL_E_VALUE = -5, /* a token, a length or an option outside its range */
+  SYN_SMALL_E_VERSION = -6, /* an array of another version, or of the other byte order */
+  SYN_SMALL_E_ALIGN = -7,   /* the array is not aligned to 4 bytes, or the RAM not to 8 */
+  SYN_SMALL_E_DAMAGED = -8, /* the array is cut, or its checksum or an operand is wrong */
+  SYN_SMALL_E_KIND = -9     /* it needs an instruction or a format that is not compiled */
 };
 
 #define SYN_SMALL_MAX_BEAM 16
@@ -478,8 +482,9 @@ SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, si
 /* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error.
    An lm has a prompt instead, of 0 tokens or more, without an end. */
 SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
-/* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. A beam search
-   gives its best output when it is complete, a token a call. */
+/* Does `work` multiply-adds, and at most those of one row more: four rows of a matrix, the keys of a
+   head, a token's row of another operation. Returns the next token, MORE, END or an error. A beam
+   search gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
 /* The multiply-adds since syn_small_open. */
 SYN_API uint64_t syn_small_work(const syn_small *s);
@@ -1913,9 +1918,10 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
    `options` may be null. */
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const syn_sink *sink);
-/* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
-   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. A program
-   may include several such headers, all before the implementation; it then has all instructions */
+/* The same as the text of a C or C++ header: the array NAME_model, its RAM as NAME_RAM, the
+   instructions and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C
+   identifier. SYN_SMALL_ATTRIBUTE, defined before it is included, stands before the array: a
+   section or an alignment. A program may include several such headers, all before the implementation; it then has all instructions */
 SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
@@ -28814,7 +28820,10 @@ SYN__COLD
 
 /* The array begins with these words. A place is the index of a word. */
 enum {
-  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
+  SYN__SMALL_MAGIC, /* SYN__SMALL_VERSION as a number */
+  SYN__SMALL_ORDER, /* "SYN4" as bytes: another number on a machine of the other byte order */
+  SYN__SMALL_CHECKSUM,
+  SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
   SYN__SMALL_SOURCE_VOCAB,
   SYN__SMALL_TARGET_VOCAB, /* of classify and tag: the classes */
   SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 32 */
@@ -28824,7 +28833,18 @@ enum {
   SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
   SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
 };
-#define SYN__SMALL_VERSION INT32_C(0x334E5953) /* "SYN3" */
+#define SYN__SMALL_VERSION INT32_C(0x344E5953) /* "SYN4" */
+
+/* The checksum of all words but its own: h = (h rotated by 5, xor word) times an odd number. Each
+   step is invertible in h and in the word, so a change of one word always changes the result. */
+static int32_t syn__small_checksum(const int32_t *w, int32_t words) {
+  syn__small_bits h;
+  int32_t i;
+  for (h.u = 0, i = 0; i < words; i++)
+    if (i != SYN__SMALL_CHECKSUM)
+      h.u = ((h.u << 5 | h.u >> 27) ^ (uint32_t)w[i]) * UINT32_C(0x9E3779B1);
+  return h.i;
+}
 
 /* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
    row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
@@ -28917,25 +28937,27 @@ struct syn_small {
   syn_small_config k;
   unsigned char *base[SYN__SMALL_REGIONS];
   int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
-  int32_t isa;
   int8_t *q;         /* [widest] a quantized row */
   void *x;           /* [17/8 widest bytes] the same as a kernel reads it */
   const void *input; /* of the product: one of both */
-  float q_scale;
+  float q_scale;     /* of q; while `values` runs, the factor of its head */
   float *scores;    /* [heads, longest] */
   int16_t *weights; /* [longest] attention weights of a head */
   uint16_t *tokens; /* [source_len] */
   int32_t sources;  /* tokens of the source */
-  int32_t phase, at, segment; /* program, place in it, place of its segment */
+  int32_t at, segment; /* place in the program, place of its segment */
+  int32_t part;     /* how much of the instruction at `at` is done: rows, keys or columns */
+  int32_t left;     /* multiply-adds that the call may still do */
   int32_t row, rows;          /* the current row; the program ends at row `rows` */
   int32_t slot;               /* of the hypothesis that runs; 0 without a beam */
   int32_t token;    /* newest token of the output; SYN_PAD: none yet of this row */
   float logit;      /* of it */
-  int32_t choose;   /* the instruction that runs in place of `out` */
   uint32_t outputs; /* begun until now */
   uint64_t work;    /* multiply-adds until now */
   syn__small_search *search; /* null: greedy */
-  int32_t chosen;   /* 1: the last step returned a token or END */
+  unsigned char isa, phase;  /* phase: the program */
+  unsigned char choose;      /* the instruction that runs in place of `out` */
+  unsigned char chosen;      /* 1: the last step returned a token or END */
   int32_t out;      /* place of the operands of the output layer; 0: nothing is learned */
   float *learned;   /* [V, d] weights, [V] biases, [V] logits of the caller */
 };
@@ -28970,6 +28992,17 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
   z = z + (sum * s->q_scale + s->learned[n * k + j]);
   s->learned[n * k + n + j] = z;
   return z;
+}
+
+/* How many parts of an instruction this call runs, of n, behind those that are done: as many as are
+   left to do, `cost` multiply-adds each, rounded up to a multiple of `unit`. */
+static int32_t syn__small_parts(const syn_small *s, int32_t n, int32_t cost, int32_t unit) {
+  const int32_t parts = syn__small_round_up(s->left / cost + 1, unit), rest = n - s->part;
+  return parts < rest ? parts : rest;
+}
+/* `count` more parts of n are done; all of them: the next instruction begins. */
+static void syn__small_done(syn_small *s, int32_t count, int32_t n) {
+  s->part = s->part + count < n ? s->part + count : 0;
 }
 
 /* s->q = x [k] quantized, with zeros up to `cols` */
@@ -29093,13 +29126,14 @@ static long syn__small_glu(syn_small *s, const int32_t *op) {
 
 /* linear y, x, act, n, k, w, bias: y [n] = act(W x + b) */
 static long syn__small_linear(syn_small *s, const int32_t *a) {
-  int32_t n = a[3], k = a[4], i;
+  int32_t n = a[3], k = a[4], count = syn__small_parts(s, n, k, 4), i;
   syn__small_matrix m = syn__small_matrix_at(s, a[5], n, k);
-  float *y = syn__small_row(s, a[0], n);
-  syn__small_multiply(s, &m, syn__small_row(s, a[1], k), k);
-  syn__small_rows(s, &m, syn__small_floats(s, a[6]), 0, n, y);
-  for (i = 0; a[2] && i < n; i++) y[i] = syn__small_act(a[2], y[i]);
-  return (long)n * k;
+  float *y = syn__small_row(s, a[0], n) + s->part;
+  if (!s->part) syn__small_multiply(s, &m, syn__small_row(s, a[1], k), k);
+  syn__small_rows(s, &m, syn__small_floats(s, a[6]), s->part, count, y);
+  for (i = 0; a[2] && i < count; i++) y[i] = syn__small_act(a[2], y[i]);
+  syn__small_done(s, count, n);
+  return (long)count * k;
 }
 
 /* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside */
@@ -29222,11 +29256,11 @@ static long syn__small_mean(syn_small *s, const int32_t *a) {
 /* Passes all logits to `see`. a: the operands of `out`. */
 typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
 static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
-  int32_t n = a[1], k = a[2], i, j;
+  int32_t n = a[1], k = a[2], count = syn__small_parts(s, n, k, 4), i, j;
   syn__small_matrix m = syn__small_matrix_at(s, a[3], n, k);
   float z[4];
-  syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
-  for (i = 0; i < n; i += 4) {
+  if (!s->part) syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
+  for (i = s->part; i < s->part + count; i += 4) {
     syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
     for (j = i; j < i + 4 && j < n; j++) {
       if (a == s->w + s->out) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
@@ -29236,7 +29270,8 @@ static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see
       see(s, j, z[j - i]);
     }
   }
-  return (long)n * k;
+  syn__small_done(s, count, n);
+  return (long)count * k;
 }
 /* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
    every class may be chosen. */
@@ -29253,7 +29288,7 @@ static void syn__small_see_best(syn_small *s, int32_t token, float z) {
   s->logit = z;
 }
 static long syn__small_out(syn_small *s, const int32_t *a) {
-  s->token = -1;
+  if (!s->part) s->token = -1;
   return syn__small_logits(s, a, syn__small_see_best);
 }
 
@@ -29284,9 +29319,11 @@ static void syn__small_see_all(syn_small *s, int32_t token, float z) {
   } else b->sum = b->sum + syn__small_exp(z - b->top);
 }
 static long syn__small_see_row(syn_small *s, const int32_t *a) {
-  s->search->n_picks = 0;
-  s->search->top = -1e30f;
-  s->search->sum = 0.0f;
+  if (!s->part) {
+    s->search->n_picks = 0;
+    s->search->top = -1e30f;
+    s->search->sum = 0.0f;
+  }
   return syn__small_logits(s, a, syn__small_see_all);
 }
 
@@ -29295,11 +29332,12 @@ static long syn__small_see_row(syn_small *s, const int32_t *a) {
    the output, the place: two rounds of the finaliser of MurmurHash3. */
 static long syn__small_sample(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
-  long work = syn__small_see_row(s, a);
+  const long done = syn__small_see_row(s, a);
   /* all of them for 0 and 1: rounding of the sum must not end at 1 */
   float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
   uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
   int32_t i, n;
+  if (s->part) return done;
   for (i = 0; i < 2; i++) {
     h = (h ^ h >> 16) * UINT32_C(0x85EBCA6B);
     h = (h ^ h >> 13) * UINT32_C(0xC2B2AE35);
@@ -29315,20 +29353,22 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
     if (point < 0.0f) break;
   }
   s->token = n ? (int32_t)b->picks[i].token : (int32_t)SYN_END;
-  return work;
+  return done;
 }
 
 /* beam: the row's candidates join those of the other hypotheses, with the sum of log p as score. */
 static long syn__small_beam(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
-  long work = syn__small_see_row(s, a);
-  float base = b->score[b->half * s->k.beam + s->slot] - b->top - syn__small_log(b->sum);
+  const long done = syn__small_see_row(s, a);
+  float base;
   int32_t i;
+  if (s->part) return done;
+  base = b->score[b->half * s->k.beam + s->slot] - b->top - syn__small_log(b->sum);
   for (i = 0; i < b->n_picks; i++) {
     b->picks[i].score = b->picks[i].score + base;
     b->n_best = syn__small_insert(b->best, b->n_best, 2 * s->k.beam, b->picks[i]);
   }
-  return work;
+  return done;
 }
 
 /* store cache, x, heads, c: the row of x, quantized head by head */
@@ -29345,64 +29385,77 @@ static long syn__small_store(syn_small *s, const int32_t *a) {
   return 2L * heads * c;
 }
 
-/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
-   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
-   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
-   with the sum of |t|. */
-static long syn__small_values(syn_small *s, const int32_t *a) {
-  int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
-  int32_t bytes = syn__small_cache_bytes(heads, c);
+/* Of `values`, the attention weights of head h as integers. */
+static void syn__small_weights(syn_small *s, const int32_t *a, int32_t h, int32_t keys) {
+  int32_t bytes = syn__small_cache_bytes(a[3], a[4]), j;
   int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
   const unsigned char *lineage = syn__small_lineage(s, a[2]);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
-  float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
-  for (h = 0; h < heads; h++, score += keys, y += c) {
-    float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
-    const void *key;
-    for (j = 1; j < keys; j++)
-      if (score[j] > most) most = score[j];
-    for (j = 0; j < keys; j++) {
-      float e = softmax ? syn__small_exp(score[j] - most) : score[j];
-      sum = sum + e;
-      key = cache + syn__small_key(s, lineage, j) * bytes;
-      score[j] = e * ((const float *)key)[h];
-      scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
-    }
-    factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
-    for (j = 0; j < keys; j++)
-      s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
-    factor = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
-    for (i = 0; i < c; i++) {
-      const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
-      int32_t acc = 0;
-      for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
-      y[i] = (float)acc * factor;
-    }
+  float *score = s->scores + h * keys;
+  float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
+  for (j = 1; j < keys; j++)
+    if (score[j] > most) most = score[j];
+  for (j = 0; j < keys; j++) {
+    float e = softmax ? syn__small_exp(score[j] - most) : score[j];
+    const void *key = cache + syn__small_key(s, lineage, j) * bytes;
+    sum = sum + e;
+    score[j] = e * ((const float *)key)[h];
+    scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
   }
-  return (long)keys * heads * c;
+  factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
+  for (j = 0; j < keys; j++)
+    s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
+  s->q_scale = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
+}
+/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
+   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
+   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
+   with the sum of |t|. A part is a column of y. */
+static long syn__small_values(syn_small *s, const int32_t *a) {
+  int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), i, j;
+  int32_t bytes = syn__small_cache_bytes(heads, c);
+  int32_t count = syn__small_parts(s, heads * c, keys, 1), end = s->part + count;
+  const unsigned char *lineage = syn__small_lineage(s, a[2]);
+  const int8_t *cache = (const int8_t *)syn__small_at(s, a[1], 0, bytes) + 4 * heads;
+  float *y = syn__small_row(s, a[0], heads * c);
+  int32_t h = s->part / c, column = s->part % c;
+  for (i = s->part; i < end; i++, column++) {
+    const int8_t *v;
+    int32_t acc = 0;
+    if (column == c) h++, column = 0;
+    if (column == 0) syn__small_weights(s, a, h, keys);
+    v = cache + h * syn__small_round4(c) + column;
+    for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
+    y[i] = (float)acc * s->q_scale;
+  }
+  syn__small_done(s, count, heads * c);
+  return (long)keys * count;
 }
 
-/* score_v flags, q, k cache, factors, heads, c: S_hj = factor_h q_h . k_hj */
+/* score_v flags, q, k cache, factors, heads, c: S_hj = factor_h q_h . k_hj. A part is a key of a
+   head. */
 static long syn__small_score_v(syn_small *s, const int32_t *a) {
-  int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), h, j;
+  int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), i;
   int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
+  int32_t count = syn__small_parts(s, heads * keys, c, 1), end = s->part + count;
   const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
   const unsigned char *lineage = syn__small_lineage(s, a[0]);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
-  float *score = s->scores;
-  for (h = 0; h < heads; h++, q += c, score += keys) {
-    float factor;
-    syn__small_input(s, q, c, stride);
-    factor = s->q_scale * factors[h];
-    for (j = 0; j < keys; j++) {
-      const void *key = cache + syn__small_key(s, lineage, j) * bytes;
-      const float *scales = (const float *)key;
-      const int8_t *k = (const int8_t *)(scales + heads) + h * stride;
-      float x = (float)syn__small_dot(s->q, k, stride) * (factor * scales[h]);
-      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
-    }
+  int32_t h = s->part / keys, j = s->part % keys;
+  for (i = s->part; i < end; i++, j++) {
+    const void *key;
+    const float *scales;
+    float x;
+    if (j == keys) h++, j = 0;
+    if (j == 0) syn__small_input(s, q + h * c, c, stride);
+    key = cache + syn__small_key(s, lineage, j) * bytes;
+    scales = (const float *)key;
+    x = (float)syn__small_dot(s->q, (const int8_t *)(scales + heads) + h * stride, stride) *
+        (s->q_scale * factors[h] * scales[h]);
+    s->scores[i] = a[0] & SYN__SMALL_ADD ? s->scores[i] + x : x;
   }
-  return (long)keys * heads * c;
+  syn__small_done(s, count, heads * keys);
+  return (long)count * c;
 }
 
 /* score_table flags, table, heads, size, scales: S_hj = scale_hi table_hij, i this row; rows and
@@ -29482,6 +29535,7 @@ static int syn__small_has(int32_t code) {
 typedef struct syn__small_check {
   const int32_t *w;
   int32_t words, program;
+  int lacks; /* 1: an instruction or a format that is not compiled */
 } syn__small_check;
 
 /* 1: `count` elements of `size` bytes lie between the place and the end of the array. */
@@ -29504,18 +29558,18 @@ static int32_t syn__small_keys_in(const syn__small_check *c, int32_t flags) {
   return 1 << SYN__SMALL_ENCODER | 1 << SYN__SMALL_SOURCE;
 }
 /* 1: the data of a matrix [n,k], of a format that is compiled. */
-static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_t n, int32_t k) {
+static int syn__small_is_matrix(syn__small_check *c, int32_t place, int32_t n, int32_t k) {
   int32_t format;
   if (!syn__small_holds(c, place, 1, 4)) return 0;
   format = c->w[place];
-  if (!syn__small_kernel(format, 0) || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS))
-    return 0;
+  c->lacks = !syn__small_kernel(format, 0);
+  if (c->lacks || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS)) return 0;
   k = syn__small_panel(format, syn__small_columns(format, k)) / 4;
   n = syn__small_round4(n);
   return syn__small_holds(c, place, 1 + syn__small_scale(format, n) + (int64_t)(n / 4) * k, 4);
 }
 /* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
-static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
+static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, char kind,
                               const char *at) {
   const int32_t *head = c->w;
   int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
@@ -29552,7 +29606,7 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
 }
 
 /* 1: the operands of an instruction are right. Sizes first: places and rows depend on them. */
-static int syn__small_operands(const syn__small_check *c, const int32_t *a, const char *text,
+static int syn__small_operands(syn__small_check *c, const int32_t *a, const char *text,
                                int32_t count) {
   int sizes;
   for (sizes = 1; sizes >= 0; sizes--) {
@@ -29586,7 +29640,8 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     code = c->w[at] & 255;
     words = c->w[at] >> 8;
     text = syn__small_text(code);
-    if (!text || !syn__small_has(code) || words < 1 || words > c->words - at ||
+    c->lacks = !syn__small_has(code);
+    if (!text || c->lacks || words < 1 || words > c->words - at ||
         !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
         (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
       return 0;
@@ -29594,25 +29649,35 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     at += words;
   }
 }
+/* 0, or why the array cannot be opened. */
 static int syn__small_model(const int32_t *w, size_t size) {
-  syn__small_check c = {w, 0, 0};
+  syn__small_check c = {w, 0, 0, 0};
   int32_t i;
-  if (!w || (uintptr_t)w % 4 || size < 4 * SYN__SMALL_HEADER || size > INT32_MAX ||
-      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_TASK] < 0 ||
-      w[SYN__SMALL_TASK] > SYN__TASK_TAG || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
-      (size_t)w[SYN__SMALL_BYTES] > size)
-    return 0;
+  if (!w || size < 4) return SYN_SMALL_E_MODEL;
+  if ((uintptr_t)w % 4) return SYN_SMALL_E_ALIGN;
+  if (w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION) {
+    const int32_t magic = w[SYN__SMALL_MAGIC]; /* "SYN" in either byte order? */
+    return (magic & 0xFFFFFF) == 0x4E5953 || (magic >> 8 & 0xFFFFFF) == 0x53594E
+               ? SYN_SMALL_E_VERSION : SYN_SMALL_E_MODEL;
+  }
+  if (size < 4 * SYN__SMALL_HEADER || size > INT32_MAX) return SYN_SMALL_E_DAMAGED;
+  if (memcmp(w + SYN__SMALL_ORDER, "SYN4", 4)) return SYN_SMALL_E_VERSION;
+  if (w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER || (size_t)w[SYN__SMALL_BYTES] > size ||
+      w[SYN__SMALL_CHECKSUM] != syn__small_checksum(w, w[SYN__SMALL_BYTES] / 4) ||
+      w[SYN__SMALL_TASK] < 0 || w[SYN__SMALL_TASK] > SYN__TASK_TAG)
+    return SYN_SMALL_E_DAMAGED;
   c.words = w[SYN__SMALL_BYTES] / 4;
   for (i = SYN__SMALL_SOURCE_LEN; i < SYN__SMALL_HEADER; i++) {
     int most = i < SYN__SMALL_PROGRAMS ? 65535 : 1 << 24;
     int least = (i == SYN__SMALL_SOURCE_VOCAB && w[SYN__SMALL_TASK] != SYN__TASK_LM) ||
                         (i == SYN__SMALL_TARGET_VOCAB && w[SYN__SMALL_TASK] <= SYN__TASK_LM)
                     ? SYN_FIRST_TOKEN : 0;
-    if (w[i] < least || w[i] > most) return 0;
-    if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return 0;
+    if (w[i] < least || w[i] > most) return SYN_SMALL_E_DAMAGED;
+    if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return SYN_SMALL_E_DAMAGED;
   }
-  return syn__small_program(&c, SYN__SMALL_ENCODE) && syn__small_program(&c, SYN__SMALL_CACHE) &&
-         syn__small_program(&c, SYN__SMALL_DECODE);
+  for (i = SYN__SMALL_ENCODE; i < SYN__SMALL_IDLE; i++)
+    if (!syn__small_program(&c, i)) return c.lacks ? SYN_SMALL_E_KIND : SYN_SMALL_E_DAMAGED;
+  return 0;
 }
 
 /* -- RAM -- */
@@ -29702,9 +29767,11 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
 long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
   syn_small s;
   int64_t bytes;
+  int error;
   memset(&s, 0, sizeof s);
   s.w = (const int32_t *)model;
-  if (!syn__small_model(s.w, size)) return SYN_SMALL_E_MODEL;
+  error = syn__small_model(s.w, size);
+  if (error) return error;
   if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
   bytes = syn__small_layout(&s, NULL);
   return bytes < INT32_MAX ? (long)bytes : (long)SYN_SMALL_E_RAM;
@@ -29714,8 +29781,8 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
                           const syn_small_config *config, int *error) {
   syn_small *s = (syn_small *)ram;
   long wanted = syn_small_ram(model, size, config);
-  if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
-    wanted = SYN_SMALL_E_RAM;
+  if (wanted >= 0 && (uintptr_t)ram % 8) wanted = SYN_SMALL_E_ALIGN;
+  if (wanted >= 0 && (!ram || (size_t)wanted > bytes)) wanted = SYN_SMALL_E_RAM;
   if (wanted >= 0 && (uintptr_t)ram < (uintptr_t)model + size && /* it would be overwritten */
       (uintptr_t)model < (uintptr_t)ram + (size_t)wanted)
     wanted = SYN_SMALL_E_RAM;
@@ -29725,7 +29792,7 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   s->w = (const int32_t *)model;
   syn__small_config(&s->k, s->w, config);
   syn__small_layout(s, (unsigned char *)ram);
-  s->isa = syn__small_isa();
+  s->isa = (unsigned char)syn__small_isa();
   s->phase = SYN__SMALL_IDLE;
   s->choose = SYN__SMALL_OP_out;
   if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
@@ -29735,7 +29802,7 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
 
 /* -- running -- */
 
-/* Runs one instruction; returns about how many multiply-adds it took. */
+/* Runs one instruction, or a part of it; returns about how many multiply-adds it took. */
 static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
 #define SYN__SMALL_CASE(name) \
   if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
@@ -29749,8 +29816,9 @@ static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
 
 /* Begins a program over the rows row .. row+count-1. */
 static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t count) {
-  s->phase = phase;
+  s->phase = (unsigned char)phase;
   s->at = s->segment = s->w[SYN__SMALL_PROGRAMS + phase];
+  s->part = 0;
   s->row = row;
   s->rows = row + count;
 }
@@ -29916,6 +29984,7 @@ static int syn__small_next(syn_small *s) {
 
 uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
 
+enum { SYN__SMALL_MOST_WORK = 1 << 30 }; /* so that sums of it stay integers */
 int syn_small_step(syn_small *s, long work) {
   if (!s) return SYN_SMALL_E_VALUE;
   s->chosen = 0;
@@ -29931,10 +30000,11 @@ int syn_small_step(syn_small *s, long work) {
     if (code > SYN__SMALL_OP_segment) {
       if (work <= 0) return SYN_SMALL_MORE;
       if (code == SYN__SMALL_OP_out) code = s->choose;
+      s->left = work < SYN__SMALL_MOST_WORK ? (int32_t)work : SYN__SMALL_MOST_WORK;
       done = syn__small_run(s, code, s->w + s->at + 1);
       work -= done;
       s->work += (uint64_t)done;
-      s->at += word >> 8;
+      if (!s->part) s->at += word >> 8;
       continue;
     }
     token = syn__small_next(s);
@@ -31087,6 +31157,7 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
   if (!w) return NULL;
   head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
+  memcpy(head + SYN__SMALL_ORDER, "SYN4", 4);
   head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
   head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
@@ -31106,6 +31177,7 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
       head[SYN__SMALL_TOKENIZERS + p] = l->tokenizer[p] + (int32_t)(SYN__SMALL_HEADER + code);
   memcpy(w, head, sizeof head);
   memcpy(w + at, l->data.items, l->data.count * sizeof *w);
+  w[SYN__SMALL_CHECKSUM] = syn__small_checksum(w, (int32_t)*words);
   return w;
 }
 
@@ -31205,7 +31277,7 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
       !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
-  if (w && !syn__small_model(w, words * sizeof *w))
+  if (w && syn__small_model(w, words * sizeof *w))
     syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
   if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
@@ -31282,6 +31354,13 @@ static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words
                     "#ifndef %.40s_%08lx_H\n#define %.40s_%08lx_H\n#include <stdint.h>\n",
                     (unsigned long)(words * 4), name, id, name, id);
   syn__small_sink(c, sink, line, (size_t)n);
+  n = syn__snprintf(line, sizeof line,
+                    "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_%s_ENDIAN__\n"
+                    "#error \"%.40s was written for machines of the other byte order\"\n#endif\n",
+                    syn__big_endian() ? "BIG" : "LITTLE", name);
+  syn__small_sink(c, sink, line, (size_t)n);
+  syn__small_print(c, sink, "#ifndef SYN_SMALL_ATTRIBUTE /* yours: of the array, as its section */\n"
+                            "#define SYN_SMALL_ATTRIBUTE\n#endif\n");
   syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
                             "#ifdef SYN__IMPLEMENTED\n"
                             "#error \"include all models before synthesizer.h is implemented\"\n"
@@ -31294,36 +31373,43 @@ static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words
   syn__small_print(c, sink, "\n#endif\n");
 }
 
+/* The array as the text of a header. */
+static void syn__small_embed_text(syn_context *c, const int32_t *w, size_t words,
+                                  const syn_small_config *config, const char *name,
+                                  const syn_sink *sink) {
+  const long ram = syn_small_ram(w, words * 4, config);
+  char line[200];
+  size_t i;
+  int n;
+  if (ram < 0) {
+    syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
+              "it needs 2 GB of RAM and more");
+    return;
+  }
+  syn__small_embed_head(c, w, words, config, name, sink);
+  n = syn__snprintf(line, sizeof line,
+                    "enum { %.40s_RAM = %ld };\n"
+                    "SYN_SMALL_ATTRIBUTE static const int32_t %.40s_model[%lu] = {", name, ram, name,
+                    (unsigned long)words);
+  syn__small_sink(c, sink, line, (size_t)n);
+  for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
+    n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
+                      (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
+    syn__small_sink(c, sink, line, (size_t)n);
+  }
+  syn__small_print(c, sink, "\n};\n#endif\n");
+}
+
 syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
                            const char *name, const syn_sink *sink) {
-  const syn_small_config *config = options ? options->config : NULL;
-  size_t words, i;
-  long ram;
+  size_t words;
   int32_t *w;
-  char line[200];
   if (!c || !syn__given(c, m, "model") ||
       !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
       !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
-  ram = w ? syn_small_ram(w, words * 4, config) : 0;
-  if (ram < 0)
-    syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
-              "it needs 2 GB of RAM and more");
-  if (ram > 0) {
-    int n;
-    syn__small_embed_head(c, w, words, config, name, sink);
-    n = syn__snprintf(line, sizeof line,
-                 "enum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
-                 ram, name, (unsigned long)words);
-    syn__small_sink(c, sink, line, (size_t)n);
-    for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
-      n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
-                   (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
-      syn__small_sink(c, sink, line, (size_t)n);
-    }
-    syn__small_print(c, sink, "\n};\n#endif\n");
-  }
+  if (w) syn__small_embed_text(c, w, words, options ? options->config : NULL, name, sink);
   syn__free(c, w);
   return c->status;
 }

@@ -8,6 +8,7 @@
 #define FUZZ_MARKS(X) \
   X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned)
 #include "fuzz.h"
+#include "sign.h"
 
 enum { MAX_TOKENS = 32, STEPS = 1000, WORK = 1000 };
 
@@ -63,10 +64,12 @@ static void fuzz_one(void) {
   syn_small_config k = config_of();
   size_t size;
   unsigned char *at = fuzz_rest(0, &size), *ram;
-  long bytes = syn_small_ram(at, size, &k), floats;
+  long bytes, floats;
   int error = 0;
   syn_small *s;
   float *memory = NULL;
+  if (fuzz_random(16)) sign(at, size); /* else no change is ever opened */
+  bytes = syn_small_ram(at, size, &k);
   if (bytes >= 0 && (size_t)bytes <= FUZZ_BYTES / 16) {
     ram = (unsigned char *)fuzz_alloc(NULL, (size_t)bytes + 7) + 7; /* 57 + 7: a multiple of 8 */
     if (ram == (unsigned char *)7) abort();
@@ -74,7 +77,7 @@ static void fuzz_one(void) {
         !syn_small_open(ram, (size_t)bytes - 1, at, size, &k, &error) && error == SYN_SMALL_E_RAM,
         "%d", error);
     FUZZ_WANT(
-        !syn_small_open(ram + 4, (size_t)bytes, at, size, &k, &error) && error == SYN_SMALL_E_RAM,
+        !syn_small_open(ram + 4, (size_t)bytes, at, size, &k, &error) && error == SYN_SMALL_E_ALIGN,
         "%d", error);
     s = syn_small_open(ram, (size_t)bytes, at, size, &k, &error);
     FUZZ_WANT(s && !error, "ram says %ld, open says %d", bytes, error);

@@ -9,6 +9,7 @@ static void see_logit(float z);
 #include "../synthesizer.h"
 
 #include "check.h"
+#include "sign.h"
 #include "sink.h"
 
 static float logits[64];
@@ -231,7 +232,7 @@ static void test_formats(syn_context *c, const syn_model *m) {
       void *block = malloc(ram > 0 ? (size_t)ram : 1);
       syn_small *s = ram > 0 ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
       CHECK(s, "format %d: RAM %ld, %s", f, ram, c->message);
-      if (s) s->isa = isa;
+      if (s) s->isa = (unsigned char)isa;
       for (i = n_logits = 0; i < ROWS && s; i++) {
         memset(out, 0, sizeof out);
         out[LENGTH] = output_of(s, src, row_of(7000 + (uint64_t)i, src, tgt) + 1, 900, out);
@@ -286,9 +287,11 @@ static void check_word(int32_t *w, size_t size, int32_t at, int32_t value, int a
   int32_t kept = w[at];
   long ram;
   w[at] = value;
+  sign(w, size);
   ram = syn_small_ram(w, size, NULL);
-  CHECK(accepted ? ram > 0 : ram == SYN_SMALL_E_MODEL, "word %d as %d, %s: %ld", (int)at, (int)value, what, ram);
+  CHECK(accepted ? ram > 0 : ram == SYN_SMALL_E_DAMAGED, "word %d as %d, %s: %ld", (int)at, (int)value, what, ram);
   w[at] = kept;
+  sign(w, size);
 }
 /* An operand may only name a region that has every row that is read there: else a model reads and
    writes behind the region. All regions are made as wide as the widest, so the rows alone decide. */
@@ -298,6 +301,7 @@ static void test_regions(syn_context *c, const syn_model *m) {
   int lm = w[SYN__SMALL_TASK] == SYN__TASK_LM;
   for (r = 0; r < SYN__SMALL_REGIONS; r++) wide = syn__max(wide, w[SYN__SMALL_ROW_BYTES + r]);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) w[SYN__SMALL_ROW_BYTES + r] = wide;
+  sign(w, size);
   CHECK(syn_small_ram(w, size, NULL) > 0, "wide regions");
   for (p = lm ? SYN__SMALL_DECODE : 0; p < SYN__SMALL_IDLE; p++)
     for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
@@ -614,11 +618,12 @@ static void test_limits(syn_context *c, const syn_model *m) {
   syn_small *s;
   CHECK(!syn_small_open(block, (size_t)ram - 1, w, size, NULL, &error) && error == SYN_SMALL_E_RAM,
         "one byte less: %d", error);
-  CHECK(!syn_small_open(block + 4, (size_t)ram, w, size, NULL, &error) && error == SYN_SMALL_E_RAM,
+  CHECK(!syn_small_open(block + 4, (size_t)ram, w, size, NULL, &error) && error == SYN_SMALL_E_ALIGN,
         "not aligned: %d", error);
   CHECK(!syn_small_open(NULL, (size_t)ram, w, size, NULL, NULL), "no RAM");
   CHECK(syn_small_ram(NULL, size, NULL) == SYN_SMALL_E_MODEL, "no model");
-  CHECK(syn_small_ram(w, size - 4, NULL) == SYN_SMALL_E_MODEL, "a part of a model");
+  CHECK(syn_small_ram(w, size - 4, NULL) == SYN_SMALL_E_DAMAGED, "a part of a model");
+  CHECK(syn_small_ram((char *)w + 2, size - 4, NULL) == SYN_SMALL_E_ALIGN, "two bytes further");
   memset(&k, 0, sizeof k);
   k.source_len = 4;
   k.max_len = 3;
@@ -723,6 +728,7 @@ static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
       if (k % 2) copy[at] = (int32_t)syn_random_next(&r);
       else copy[at] ^= (int32_t)(UINT32_C(1) << syn_random_below(&r, 32));
     }
+    sign(copy, size);
     ram = syn_small_ram(copy, size, &how);
     if (ram > 0 && ram < (1 << 24)) {
       void *block = malloc((size_t)ram);

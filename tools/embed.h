@@ -1,6 +1,6 @@
 /* embed.h   a model as a C array. A part of syn.c, which includes it behind trace.h. */
 
-/* The C identifier of a file name: "models/dates-2.h" gives dates_2. */
+/* The C identifier of a file name: "models/dates-2.h" gives dates_2, "my_model.h" gives my. */
 static void embed_name(char *name, size_t capacity, const char *path) {
   const char *at = path;
   size_t n = 0;
@@ -13,10 +13,13 @@ static void embed_name(char *name, size_t capacity, const char *path) {
     name[n++] = letter ? *at : '_';
   }
   name[n] = 0;
+  if (n > 6 && !strcmp(name + n - 6, "_model")) name[n - 6] = 0; /* the array is NAME_model */
   if (!n) snprintf(name, capacity, "small");
 }
 
-/* The array of a small model. */
+static int embed_bytes(const arguments *a) { return !strcmp(opt_text(a, "format"), "bin"); }
+
+/* The array of a small model, as C or as its bytes. */
 static void embed_small(syn_context *c, const syn_model *m, const arguments *a, const char *name,
                         buffer *out) {
   syn_small_config config;
@@ -35,7 +38,8 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   config.beam = opt_int(a, "beam");
   config.top_k = opt_int(a, "top-k");
   config.temperature = !strcmp(opt_text(a, "sampling"), "yes");
-  syn_small_embed(c, m, &options, name, &sink);
+  if (embed_bytes(a)) syn_small_write(c, m, &options, &sink);
+  else syn_small_embed(c, m, &options, name, &sink);
 }
 
 /* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32
@@ -68,7 +72,9 @@ static int run_embed(const arguments *a) {
   m = syn_model_view(&c, bytes.at, bytes.size);
   check_file(&c, model);
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
+  if (embed_bytes(a)) say_idle(a, "name|source-len|max-len|beam|sampling|top-k", "--format bin");
   if (!strcmp(opt_text(a, "layout"), "file")) {
+    if (embed_bytes(a)) fail(WRONG_USE, "embed --format bin: --layout file is the model file itself");
     say_idle(a, "type|tokenizers|source-len|max-len|beam|sampling|top-k",
              "--layout file writes the bytes of the model");
     embed_file(&bytes, name, &out);

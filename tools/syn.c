@@ -330,7 +330,10 @@ static const option quantize_options[] = {
 static const option embed_options[] = {
     {"model", 'm', READS, NULL, "FILE", "the model"},
     {"output", 'o', WRITES, NULL, "FILE", "the C header that is written"},
-    {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; not given: from the name of the file"},
+    {"format", 0, CHOICE, "c", "c|bin",
+     "bin: the bytes of the array, for an update over the air or a flash of its own"},
+    {"name", 0, TEXT, "", "NAME",
+     "of the array: NAME_model; not given: from the name of the file, without _model"},
     {"type", 0, CHOICE, "auto", "auto|i8|i4",
      "of weights; i4: half the bytes, a scale for each 32; auto: i4 where the file has 4 bits"},
     {"layout", 0, CHOICE, "smlad", "smlad|mve|rows|file",

@@ -108,7 +108,10 @@ static int demo_start(demo *d, void *ram, size_t bytes) {
   d->s = syn_small_open(ram, bytes, d->model, d->size, NULL, &error);
   serial_figure("stack of open", board_stack_used());
   if (!d->s) {
-    board_put(error == SYN_SMALL_E_RAM ? "too little RAM\n" : "the model is damaged\n");
+    board_put(error == SYN_SMALL_E_RAM       ? "too little RAM\n"
+              : error == SYN_SMALL_E_VERSION ? "a model of another version\n"
+              : error == SYN_SMALL_E_KIND    ? "an instruction is not compiled\n"
+                                             : "the model is damaged\n");
     return 1;
   }
   board_stack_paint();

@@ -1,5 +1,5 @@
-/* mutate.c   damages the dates model in memory: each copy is either refused, or runs 50 steps
-   without harm. The sanitizers end the program at the first harm. */
+/* mutate.c   damages the dates model in memory: each copy is refused by its checksum; with a new
+   checksum it is either refused, or runs 50 steps without harm. The sanitizers end the program at the first harm. */
 #include "dates_model.h"
 #define SYN_SMALL
 #define SYNTHESIZER_IMPLEMENTATION
@@ -21,7 +21,7 @@ int main(void) {
   enum { WORDS = sizeof dates_model / sizeof *dates_model, SOURCE = 4 };
   static const int source[SOURCE] = {4, 5, 6, SYN_END};
   int32_t *copy = (int32_t *)malloc(sizeof dates_model);
-  int i, k, run = 0;
+  int i, k, run = 0, checked = 0;
   for (i = 0; i < COPIES; i++) {
     long bytes;
     memcpy(copy, dates_model, sizeof dates_model);
@@ -30,6 +30,10 @@ int main(void) {
       uint32_t bit = UINT32_C(1) << next_random() % 32;
       copy[at] = (int32_t)(k ? next_random() : (uint32_t)copy[at] ^ bit);
     }
+    bytes = syn_small_ram(copy, sizeof dates_model, NULL);
+    checked += bytes < 0;
+    copy[SYN__SMALL_BYTES] = dates_model[SYN__SMALL_BYTES];
+    copy[SYN__SMALL_CHECKSUM] = syn__small_checksum(copy, WORDS); /* the same with its checksum */
     bytes = syn_small_ram(copy, sizeof dates_model, NULL);
     if (bytes > 0 && bytes < MOST_RAM) {
       void *ram = malloc((size_t)bytes);
@@ -41,6 +45,7 @@ int main(void) {
     }
   }
   free(copy);
-  printf("%d damaged models: %d refused, %d run\n", COPIES, COPIES - run, run);
-  return run == 0 || run == COPIES;
+  printf("%d damaged models: %d refused; with a new checksum %d refused, %d run\n", COPIES, checked,
+         COPIES - run, run);
+  return run == 0 || run == COPIES || checked != COPIES;
 }

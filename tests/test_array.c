@@ -1,0 +1,114 @@
+/* The array of a small model: damage is refused, each reason with its own code; a call of
+   syn_small_step does no more than it may; candidates and their probabilities. */
+#include <limits.h>
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include "check.h"
+#include "sink.h"
+
+enum { TOKENS = 120, VOCAB = 500, CLASSES = 7 };
+
+/* An untrained model: an encoder, and for seq2seq a decoder of one more attention. */
+static syn_model *model_of(syn_context *c, const char *task, const char *encoder, int d) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  k.task = task;
+  k.encoder = encoder;
+  if (!strcmp(task, "seq2seq"))
+    k.decoder = "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm";
+  k.d_model = d;
+  k.heads = 2;
+  k.max_len = TOKENS;
+  k.src_vocab = k.tgt_vocab = VOCAB;
+  k.classes = CLASSES;
+  k.tie = "none"; /* a tied random network repeats one token */
+  return syn_model_new(c, &k);
+}
+
+/* Its array; free it. *size: its bytes. */
+static int32_t *small_of(syn_context *c, const syn_model *m, size_t *size) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  CHECK(!syn_small_write(c, m, NULL, &sink), "%s", c->message);
+  *size = b.size;
+  return (int32_t *)(void *)b.at;
+}
+
+/* Every flip of one bit is refused: by the checksum, or as no model, another version, another byte
+   order. */
+static void test_checksum(syn_context *c) {
+  size_t size;
+  syn_model *m = model_of(c, "seq2seq", "pos -> res_nd(syn_att(R+V)) -> norm", 16);
+  int32_t *w = small_of(c, m, &size), kept;
+  unsigned char *bytes = (unsigned char *)w;
+  syn_random r = {11};
+  int i, damaged = 0;
+  for (i = 0; i < 2000; i++) {
+    int at = syn_random_below(&r, (int)size * 8);
+    long ram;
+    bytes[at / 8] = (unsigned char)(bytes[at / 8] ^ 1 << at % 8);
+    ram = syn_small_ram(w, size, NULL);
+    damaged += ram == SYN_SMALL_E_DAMAGED;
+    CHECK(ram < 0, "bit %d: %ld", at, ram);
+    bytes[at / 8] = (unsigned char)(bytes[at / 8] ^ 1 << at % 8);
+  }
+  CHECK(damaged > 1900, "%d of 2000 called damaged", damaged);
+  CHECK(syn_small_ram(w, size, NULL) > 0, "as it was");
+  kept = w[SYN__SMALL_MAGIC];
+  w[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION - 0x1000000;
+  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "the version before");
+  w[SYN__SMALL_MAGIC] = 12345;
+  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_MODEL, "no model");
+  w[SYN__SMALL_MAGIC] = INT32_C(0x53594E34);
+  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "bytes of the other byte order");
+  w[SYN__SMALL_MAGIC] = kept;
+  memcpy(bytes + 4 * SYN__SMALL_ORDER, "4NYS", 4);
+  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "numbers of the other byte order");
+  free(w);
+  syn_model_free(m);
+}
+
+/* No call does more than its work and one row more, and the output stays the same. */
+static void test_slices(syn_context *c) {
+  static const long works[] = {1, 100, 1000};
+  enum { D = 64, MOST_ROW = 4 * 4 * D };
+  int src[TOKENS], want[TOKENS], got[TOKENS], n = 0, i, k;
+  syn_model *m;
+  syn_small *s;
+  int32_t *w;
+  size_t size;
+  void *block;
+  long ram;
+  m = model_of(c, "seq2seq", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", D);
+  w = small_of(c, m, &size);
+  ram = syn_small_ram(w, size, NULL);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = block && ram > 0 ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
+  CHECK(s, "%ld: %s", ram, c->message);
+  for (i = 0; i < TOKENS; i++) src[i] = 4 + i * 7 % (VOCAB - 4);
+  for (i = -1; i < 3 && s; i++) {
+    int count = 0, token = syn_small_source(s, src, TOKENS);
+    long most = 0;
+    for (k = 0; count < 4 && token >= SYN_SMALL_MORE; k++) {
+      const uint64_t before = syn_small_work(s);
+      token = syn_small_step(s, i < 0 ? LONG_MAX : works[i]);
+      if ((long)(syn_small_work(s) - before) > most) most = (long)(syn_small_work(s) - before);
+      if (token >= 0) got[count++] = token;
+    }
+    if (i < 0) memcpy(want, got, sizeof got), n = count;
+    CHECK(count == n && n > 2 && !memcmp(got, want, (size_t)n * sizeof *got), "work %d: %d tokens", i, count);
+    CHECK(i < 0 || most <= works[i] + MOST_ROW, "work %ld: %ld in a call", works[i < 0 ? 0 : i], most);
+  }
+  free(block);
+  free(w);
+  syn_model_free(m);
+}
+
+int main(void) {
+  syn_context c;
+  syn_context_init(&c, NULL);
+  test_checksum(&c);
+  test_slices(&c);
+  return CHECK_END("array");
+}

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Small models as files: the C header, also in C++, in a section, and two in one program; the bytes
+# of the array. The program of examples/embedded/README.md is compiled as it stands there and run.
+# Run from anywhere: sh tests/test_embed.sh    CC, CXX name the compilers, SYN a tool already built.
+# Ends with "embed: N checks, N failed"; exit 1 when any failed.
+
+. "$(dirname "$0")/checks.sh"
+need_syn
+root=$here/..
+warn='-Wall -Wextra -pedantic -Werror'
+printf 'a b\tb a\nb c\tc b\nc a\ta c\n' >data.tsv
+net="--data data.tsv --tokenizer space --heads 2 --warmup 1 --steps 1 --batch 60 --max-len 9"
+train() { "$SYN" train $net "$@" 2>err || cat err; }
+layers='--encoder pos->res_nd(syn_att(R+V))->norm --decoder pos->res_nd(mh_dot_att)->norm'
+train -o my.safetensors --d-model 16 $layers
+train -o other --d-model 8 --task classify --encoder 'rnn->norm'
+embed() { "$SYN" embed --tokenizers yes "$@"; }
+
+# -- the program of the README, whose names follow from my_model.h
+embed -m my.safetensors -o my_model.h
+awk '/^ *```c$/ { on = 1; next } /^ *```$/ { on = 0 } on' "$root/examples/embedded/README.md" >program.c
+cat >>program.c <<'EOF2'
+#include <stdio.h>
+static void show(syn_text piece) { printf("%.*s", (int)piece.size, piece.at); }
+int main(void) {
+  syn_text line = {"a b", 3};
+  answer(line, show);
+  puts("");
+  return 0;
+}
+EOF2
+${CC:-cc} -std=c99 -O0 $warn -I. -I"$root" program.c -o program
+is 'the program of README compiles' 0 $?
+want=$(echo 'a b' | "$SYN" run -m my.safetensors --beam 1 --type i8)
+is 'the program of README answers' "$want" "$($RUN ./program)"
+
+# -- C++, a section, two models
+embed -m other -o other_model.h
+sed 's/^#include "my_model.h"/#define SYN_SMALL_ATTRIBUTE __attribute__((section(".second"), aligned(8)))\n&\n#include "other_model.h"/' \
+  program.c >two.cpp
+cp two.cpp two.c
+if ${CC:-cc} --version 2>/dev/null | grep -q 'GCC\|gcc\|clang\|Free Software'; then
+  for compile in "${CC:-cc} -std=c99" "${CXX:-c++} -std=c++11"; do
+    command -v ${compile%% *} >/dev/null || continue
+    name=two.c
+    case $compile in *c++11) name=two.cpp ;; esac
+    $compile -O0 $warn -Wno-unused-variable -Wno-unused-const-variable -I. -I"$root" $name -o two
+    is "two models in a section: $compile" 0 $?
+    is "two models answer: $compile" "$want" "$($RUN ./two)"
+  done
+fi
+
+# -- the bytes of the array
+embed -m my.safetensors --format bin -o my.bin
+cat >bytes.c <<'EOF2'
+#include "my_model.h"
+#include <stdio.h>
+int main(void) { return fwrite(my_model, 1, sizeof my_model, stdout) != sizeof my_model; }
+EOF2
+${CC:-cc} bytes.c -o bytes && $RUN ./bytes >bytes.bin
+same 'embed --format bin: the bytes of the array' bytes.bin my.bin
+"$SYN" embed -m my.safetensors --format bin --layout file -o x 2>err
+is 'embed --format bin --layout file: status' 2 $?
+has 'embed --format bin --layout file' 'syn: embed --format bin: *the model file itself*' "$(cat err)"
+
+echo "embed: $checks checks, $failed failed"
+[ "$failed" = 0 ]
