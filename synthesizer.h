@@ -482,8 +482,8 @@ SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, si
 /* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error.
    An lm has a prompt instead, of 0 tokens or more, without an end. */
 SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
-/* Does `work` multiply-adds, and at most those of one row more: four rows of a matrix, the keys of a
-   head, a token's row of another operation. Returns the next token, MORE, END or an error. A beam
+/* Does `work` multiply-adds, and at most those of one row more: four rows of a matrix, the keys of
+   a head, a token's row of another operation. Returns the next token, MORE, END or an error. A beam
    search gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
 /* The multiply-adds since syn_small_open. */
@@ -1921,7 +1921,8 @@ SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
 /* The same as the text of a C or C++ header: the array NAME_model, its RAM as NAME_RAM, the
    instructions and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C
    identifier. SYN_SMALL_ATTRIBUTE, defined before it is included, stands before the array: a
-   section or an alignment. A program may include several such headers, all before the implementation; it then has all instructions */
+   section or an alignment. A program may include several such headers, all before the
+   implementation; it then has all instructions */
 SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
@@ -31359,7 +31360,7 @@ static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words
                     "#error \"%.40s was written for machines of the other byte order\"\n#endif\n",
                     syn__big_endian() ? "BIG" : "LITTLE", name);
   syn__small_sink(c, sink, line, (size_t)n);
-  syn__small_print(c, sink, "#ifndef SYN_SMALL_ATTRIBUTE /* yours: of the array, as its section */\n"
+  syn__small_print(c, sink, "#ifndef SYN_SMALL_ATTRIBUTE /* of the array: its section */\n"
                             "#define SYN_SMALL_ATTRIBUTE\n#endif\n");
   syn__small_print(c, sink, "#ifdef SYN_SMALL_MODEL /* the second one: all instructions */\n"
                             "#ifdef SYN__IMPLEMENTED\n"
@@ -31389,8 +31390,8 @@ static void syn__small_embed_text(syn_context *c, const int32_t *w, size_t words
   syn__small_embed_head(c, w, words, config, name, sink);
   n = syn__snprintf(line, sizeof line,
                     "enum { %.40s_RAM = %ld };\n"
-                    "SYN_SMALL_ATTRIBUTE static const int32_t %.40s_model[%lu] = {", name, ram, name,
-                    (unsigned long)words);
+                    "SYN_SMALL_ATTRIBUTE static const int32_t %.40s_model[%lu] = {",
+                    name, ram, name, (unsigned long)words);
   syn__small_sink(c, sink, line, (size_t)n);
   for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
     n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",

@@ -5,7 +5,7 @@
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "dates was written for machines of the other byte order"
 #endif
-#ifndef SYN_SMALL_ATTRIBUTE /* yours: of the array, as its section */
+#ifndef SYN_SMALL_ATTRIBUTE /* of the array: its section */
 #define SYN_SMALL_ATTRIBUTE
 #endif
 #ifdef SYN_SMALL_MODEL /* the second one: all instructions */
