@@ -46,6 +46,8 @@
 #include "json.h"
 #include "token_files.h"
 #include "tokenize.h"
+#include "import.h"
+#include "import_check.h"
 
 /* Only an option that every run needs is required by its table. What depends on other options
    (--data, or --src and --tgt) has no default, and the command checks it. Where 0 means
@@ -327,6 +329,15 @@ static const option quantize_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option import_options[] = {
+    {"output", 'o', WRITES, NULL, "FILE", "the model to write"},
+    {"tokenizer", 0, READS, "", "PATH", "a file or folder; not given: what lies beside the checkpoint"},
+    {"max-len", 0, INT, "0", "0..1000000",
+     "longest text in tokens; 0: that of the checkpoint, at most 4096 where no table limits it"},
+    {"check", 0, READS, "", "FILE", "answers of the other program, JSON, to compare with"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
 static const option embed_options[] = {
     {"model", 'm', READS, NULL, "FILE", "the model"},
     {"output", 'o', WRITES, NULL, "FILE", "the C header that is written"},
@@ -378,6 +389,8 @@ static const command_row commands[] = {
     {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, quantize_options, run_quantize,
      "a model file with smaller weights, read like any other"},
+    {"import", "PATH", 1, 1, import_options, run_import,
+     "a checkpoint of another program as a model file: a folder of Hugging Face"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},

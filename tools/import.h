@@ -1,0 +1,1115 @@
+/* import.h   reads the checkpoints of other programs: the text of the network, and its weights.
+   A part of syn.c, which includes it behind text.h and json.h; a C program that wants syn_import
+   includes synthesizer.h, tool.h, text.h, json.h and this. */
+
+/* It stands here and not in synthesizer.h, on the public functions alone: a program that runs a
+   model reads a model file, and needs none of this. So the library and its boards stay small, and a
+   family of networks is a text, a map of names and the keys of a configuration. As everything in
+   tools/, a file that it does not read ends the program with one line that says why. */
+
+/* ==============================================================================================
+   >>import checkpoint   tensors and configuration of another program
+   ============================================================================================== */
+
+/* How a tensor is stored. Q8_0, Q4_0, Q4_K: blocks of GGUF. */
+enum { FOREIGN_F32, FOREIGN_F16, FOREIGN_BF16, FOREIGN_I8, FOREIGN_I16, FOREIGN_I32, FOREIGN_OTHER };
+
+typedef struct foreign {
+  const char *name; /* in the names of the checkpoint, or after it */
+  int type, rank;
+  size_t shape[4], count;
+  const unsigned char *data; /* little-endian, at any address */
+  size_t bytes;
+  const float *scales; /* [scales_count] value = integer / scale of its row; one: of all rows */
+  size_t scales_count;
+  int used; /* 1: taken, or known and not needed */
+} foreign;
+
+/* The tokens of one side. Ours: 0 padding, 1 unknown, 2 begin, 3 end; the others of the checkpoint
+   follow from 4 on in its order. */
+typedef struct foreign_vocabulary {
+  int count, size;   /* tokens of the checkpoint; of ours */
+  int special[4];    /* numbers of padding, unknown, begin, end in the checkpoint; -1: none */
+  int *number, *id;  /* [size] our id to its number, -1: it has none; [count] back */
+} foreign_vocabulary;
+
+typedef struct syn_import_options {
+  const char *tokenizer; /* a file or folder; 0: what lies beside the checkpoint */
+  int max_len;           /* 0: that of the checkpoint, at most IMPORT_LENGTH */
+  int separator; /* number of the token between two texts (BERT's [SEP]) where no tokenizer tells it;
+                    0: none */
+  FILE *report;  /* gets text and tensors; 0: nothing does */
+} syn_import_options;
+
+enum { IMPORT_LENGTH = 4096, IMPORT_BLOCKS = 64 };
+
+typedef struct checkpoint {
+  syn_context *c;
+  const syn_import_options *options;
+  const char *path;
+  syn_file *files[IMPORT_BLOCKS]; /* safetensors */
+  void *blocks[IMPORT_BLOCKS];    /* files of other formats, lists of names */
+  size_t n_files, n_blocks;
+  foreign *tensors; /* [count] sorted by name */
+  size_t count, cap;
+  json config;
+  unsigned char *known; /* [config.count] 1: the import knows this key */
+  /* what the network is: the texts, the rules that fill its parameters, see >>import map */
+  buffer encoder, decoder, rules;
+  syn_config k;
+  foreign_vocabulary vocabulary[2]; /* SYN_SRC, SYN_TGT */
+  syn_tokenizer *tokenizers[2];
+  int hidden;         /* layers of the encoder in front of the head; 0: all */
+  int banned;         /* number of a token that a search never chooses; -1: none */
+  syn_model *m;
+} checkpoint;
+
+/* Keeps a block of malloc until the import is done. */
+static void *checkpoint_keep(checkpoint *p, void *block) {
+  if (p->n_blocks == IMPORT_BLOCKS) fail(FAILED_JOB, "%s: too many parts", p->path);
+  return p->blocks[p->n_blocks++] = block;
+}
+
+/* A path of a file in a folder; the caller frees it. */
+static char *path_inside(const char *folder, const char *name) {
+  size_t size = strlen(folder) + strlen(name) + 2;
+  char *path = (char *)take(size, 1);
+  snprintf(path, size, "%s%s%s", folder, *folder ? "/" : "", name);
+  return path;
+}
+
+static int foreign_order(const void *a, const void *b) {
+  return strcmp(((const foreign *)a)->name, ((const foreign *)b)->name);
+}
+
+static foreign *checkpoint_add(checkpoint *p, const char *name, int type, int rank) {
+  foreign *t;
+  if (p->count == p->cap) {
+    p->cap = p->cap ? 2 * p->cap : 64;
+    p->tensors = (foreign *)grow(p->tensors, p->cap, sizeof *p->tensors);
+  }
+  t = &p->tensors[p->count++];
+  memset(t, 0, sizeof *t);
+  t->name = name;
+  t->type = type;
+  t->rank = rank;
+  t->count = 1;
+  return t;
+}
+
+/* The tensor of this name, also behind the name of the part of a model that holds it. */
+static foreign *checkpoint_find(const checkpoint *p, const char *name) {
+  static const char *const parts[] = {"", "transformer.", "model.", "bert.", "roberta.",
+                                      "distilbert.", "albert."};
+  char whole[300];
+  foreign wanted, *found = NULL;
+  size_t i;
+  wanted.name = whole;
+  for (i = 0; i < COUNT(parts) && !found && p->count; i++) {
+    snprintf(whole, sizeof whole, "%s%s", parts[i], name);
+    found = (foreign *)bsearch(&wanted, p->tensors, p->count, sizeof wanted, foreign_order);
+  }
+  return found;
+}
+
+static float half_value(unsigned h) {
+  const int exponent = (int)(h >> 10 & 31);
+  const double part = (double)(h & 1023), sign = h >> 15 ? -1.0 : 1.0;
+  if (exponent == 31) return (float)(part > 0.0 ? (double)NAN : sign * (double)INFINITY);
+  if (!exponent) return (float)(sign * ldexp(part, -24));
+  return (float)(sign * ldexp(1024.0 + part, exponent - 25));
+}
+static unsigned little16(const unsigned char *at) { return at[0] | (unsigned)at[1] << 8; }
+static uint32_t little32(const unsigned char *at) {
+  return little16(at) | (uint32_t)little16(at + 2) << 16;
+}
+static uint64_t little64(const unsigned char *at) {
+  return little32(at) | (uint64_t)little32(at + 4) << 32;
+}
+static float little_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* Its numbers; the caller frees them. */
+static float *foreign_floats(const checkpoint *p, const foreign *t) {
+  float *x = (float *)take(t->count, sizeof *x);
+  const size_t row = t->scales_count ? t->count / t->scales_count : 0;
+  size_t i;
+  for (i = 0; i < t->count; i++) {
+    const unsigned char *at = t->data;
+    switch (t->type) {
+      case FOREIGN_F32: x[i] = little_float(little32(at + 4 * i)); break;
+      case FOREIGN_F16: x[i] = half_value(little16(at + 2 * i)); break;
+      case FOREIGN_BF16: x[i] = little_float((uint32_t)little16(at + 2 * i) << 16); break;
+      case FOREIGN_I8: x[i] = (float)(signed char)at[i]; break;
+      case FOREIGN_I16: x[i] = (float)(int16_t)(uint16_t)little16(at + 2 * i); break;
+      default: fail(FAILED_JOB, "%s: tensor %s has a type that is not read", p->path, t->name);
+    }
+    if (row) x[i] /= t->scales[i / row];
+  }
+  return x;
+}
+
+/* ==============================================================================================
+   >>import configuration   every key is known and used, known and harmless, or refused
+   ============================================================================================== */
+
+/* Keys that change nothing of what is computed without dropout, or only what a search does. */
+static const char *const idle_keys =
+    "architectures|_name_or_path|torch_dtype|dtype|transformers_version|use_cache|initializer_range|"
+    "initializer_factor|init_std|attention_dropout|activation_dropout|classifier_dropout|"
+    "classifier_dropout_prob|attn_pdrop|embd_pdrop|attention_probs_dropout_prob|summary_type|"
+    "summary_use_proj|summary_activation|summary_proj_to_labels|summary_first_dropout|id2label|"
+    "label2id|num_labels|output_attentions|output_hidden_states|output_past|return_dict|"
+    "torchscript|use_bfloat16|finetuning_task|task_specific_params|do_sample|early_stopping|"
+    "length_penalty|max_length|min_length|num_beams|num_beam_groups|diversity_penalty|"
+    "repetition_penalty|temperature|top_k|top_p|typical_p|no_repeat_ngram_size|"
+    "encoder_no_repeat_ngram_size|num_return_sequences|prefix|problem_type|gradient_checkpointing|"
+    "remove_invalid_values|forced_bos_token_id|forced_eos_token_id|chunk_size_feed_forward|"
+    "tokenizer_class|model_type|pretraining_tp|is_encoder_decoder|is_decoder|is_llama_config|"
+    "directionality|pooler_fc_size|pooler_num_attention_heads|pooler_num_fc_layers|"
+    "pooler_size_per_head|pooler_type|n_ctx|reorder_and_upcast_attn|eos_token_ids|seq_classif_dropout|"
+    "qa_dropout|down_scale_factor|gap_size|net_structure_type|num_memory_blocks|n_positions|"
+    "max_position_embeddings|sinusoidal_pos_embds|encoder_layerdrop|decoder_layerdrop|"
+    "decoder_vocab_size|num_hidden_layers|bad_words_ids|max_window_layers|output_scores|"
+    "return_dict_in_generate|tf_legacy_loss|classif_dropout|mask_token_id";
+
+/* A value as a message shows it. */
+static void value_text(const checkpoint *p, const json_value *v, char out[80]) {
+  static const char *const words[] = {"null", "false", "true"};
+  const json_value *kind = NULL;
+  if (v && v->kind == JSON_OBJECT) {
+    kind = json_get(&p->config, v, "rope_type");
+    if (!kind) kind = json_get(&p->config, v, "type");
+  }
+  if (kind && kind->kind == JSON_TEXT) v = kind;
+  if (!v) snprintf(out, 80, "nothing");
+  else if (v->kind < JSON_NUM) snprintf(out, 80, "%s", words[v->kind]);
+  else if (v->kind <= JSON_TEXT) snprintf(out, 80, "%.*s", short_size(v->text), v->text.at);
+  else snprintf(out, 80, v->kind == JSON_LIST ? "a list" : "an object");
+}
+
+/* The value of a key, which is known from now on; null: it is not there, or null. */
+static const json_value *key_of(checkpoint *p, const char *name) {
+  const json_value *v = json_get(&p->config, p->config.at, name);
+  if (v) p->known[v - p->config.at] = 1;
+  return v && v->kind != JSON_NULL ? v : NULL;
+}
+static void key_fail(const checkpoint *p, const char *name, const json_value *v, const char *wanted)
+    NO_RETURN;
+static void key_fail(const checkpoint *p, const char *name, const json_value *v,
+                     const char *wanted) {
+  char text[80];
+  value_text(p, v, text);
+  fail(FAILED_JOB, "%s: %s: %s is not read; wanted: %s", p->path, name, text, wanted);
+}
+static int key_int(checkpoint *p, const char *name, int otherwise) {
+  const json_value *v = key_of(p, name);
+  const int n = json_int(v, -1);
+  if (!v && otherwise >= 0) return otherwise;
+  if (n < 0) key_fail(p, name, v, "a whole number");
+  return n;
+}
+/* A number of tokens, layers, columns. */
+static int key_size(checkpoint *p, const char *name, int otherwise) {
+  const int n = key_int(p, name, otherwise);
+  if (n < 1 || n > 1 << 24) key_fail(p, name, key_of(p, name), "from 1 to 16777216");
+  return n;
+}
+static double key_number(checkpoint *p, const char *name, double otherwise) {
+  const json_value *v = key_of(p, name);
+  if (v && v->kind != JSON_NUM) key_fail(p, name, v, "a number");
+  return json_double(v, otherwise);
+}
+static int key_true(checkpoint *p, const char *name, int otherwise) {
+  const json_value *v = key_of(p, name);
+  if (v && v->kind != JSON_TRUE && v->kind != JSON_FALSE) key_fail(p, name, v, "true or false");
+  return v ? json_true(v) : otherwise;
+}
+/* Refuses a key unless it is not there or has one of the values of "a|b". */
+static void key_must(checkpoint *p, const char *name, const char *values) {
+  const json_value *v = key_of(p, name);
+  char text[80];
+  value_text(p, v, text);
+  if (v && !in_choices(values, text)) key_fail(p, name, v, values);
+}
+/* A token; -1: none. Of a list the first one. */
+static int key_token(checkpoint *p, const char *name) {
+  const json_value *v = key_of(p, name);
+  if (v && v->kind == JSON_LIST) v = json_first(v);
+  return json_int(v, -1);
+}
+
+/* The word of our language for an activation. */
+static const char *key_activation(checkpoint *p, const char *name, const char *otherwise) {
+  static const char *const words[][2] = {
+      {"gelu_new", "gelu"}, {"gelu_pytorch_tanh", "gelu"}, {"gelu_fast", "gelu"},
+      {"gelu", "gelu_erf"}, {"gelu_python", "gelu_erf"}, {"relu", "relu"}, {"silu", "swish"},
+      {"swish", "swish"}, {"quick_gelu", "quick_gelu"}, {"tanh", "tanh"}};
+  const json_value *v = key_of(p, name);
+  size_t i;
+  for (i = 0; i < COUNT(words); i++)
+    if (v ? json_is(v, words[i][0]) : !strcmp(otherwise, words[i][0])) return words[i][1];
+  key_fail(p, name, v, "gelu_new, gelu, relu, silu, swish, quick_gelu, tanh");
+  return NULL;
+}
+
+/* Refuses the keys that nobody asked for; those that are off (null, false) change nothing. */
+static void keys_done(const checkpoint *p) {
+  const json_value *v = json_first(p->config.at);
+  char name[80], text[80];
+  for (; v; v = json_after(&p->config, v)) {
+    snprintf(name, sizeof name, "%.*s", short_size(v->key), v->key.at);
+    value_text(p, v, text);
+    if (p->known[v - p->config.at] || v->kind <= JSON_FALSE || in_choices(idle_keys, name) ||
+        (v->kind >= JSON_LIST && !v->count))
+      continue;
+    fail(FAILED_JOB, "%s: %s: %s: this key is not known, so that the network might compute "
+         "something else", p->path, name, text);
+  }
+}
+
+/* ==============================================================================================
+   >>import map   which tensor, or which part of it, fills which parameter
+   ============================================================================================== */
+
+/* A rule is a line:   OURS THEIRS [options]     or   - THEIRS: known, not needed
+   OURS is the name of a parameter, THEIRS that of a tensor; * in both stands for 0, 1, 2 ... as long
+   as there is such a parameter (in a line with -: for any text). In place of THEIRS a number fills
+   all of it. Options: T: theirs is [in,out], ours [out,in]. 1/3: the second third of its rows.
+   @0/2: it fills the first half of our rows. +2: without its first 2 rows. <: ours may be fewer rows,
+   the first ones. ?: nothing, where there is no such tensor. Rows of embeddings and of the output
+   are those of the tokens, see foreign_vocabulary. */
+
+typedef struct map_rule {
+  char ours[120], theirs[200];
+  int constant, transposed, skip, fewer, optional;
+  int part, parts, to, tos;
+  double value;
+  size_t line;
+} map_rule;
+
+static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
+  map_rule r;
+  syn_text rest = line, word;
+  int words = 0;
+  memset(&r, 0, sizeof r);
+  r.parts = r.tos = 1;
+  r.line = number;
+  while (next_piece(&rest, " \t", &word)) {
+    char text[200];
+    if (!word.size) continue;
+    snprintf(text, sizeof text, "%.*s", (int)(word.size < 199 ? word.size : 199), word.at);
+    if (!words++) snprintf(r.ours, sizeof r.ours, "%.119s", text);
+    else if (words == 2) snprintf(r.theirs, sizeof r.theirs, "%s", text);
+    else if (!strcmp(text, "T")) r.transposed = 1;
+    else if (!strcmp(text, "<")) r.fewer = 1;
+    else if (!strcmp(text, "?")) r.optional = 1;
+    else if (sscanf(text, "+%d", &r.skip) != 1 && sscanf(text, "@%d/%d", &r.to, &r.tos) != 2 &&
+             sscanf(text, "%d/%d", &r.part, &r.parts) != 2)
+      words = 99;
+  }
+  if (words < 2 || words > 50 || r.parts < 1 || r.part < 0 || r.part >= r.parts || r.tos < 1 ||
+      r.to < 0 || r.to >= r.tos || r.skip < 0)
+    fail(FAILED_JOB, "%s: line %lu of the map: %.*s: wanted OURS THEIRS [T] [I/N] [@I/N] [+N] [<] "
+         "[?]", p->path, (unsigned long)number, short_size(line), line.at);
+  r.constant = parse_number(r.theirs, &r.value);
+  return r;
+}
+
+/* Writes a name with i in place of its *. */
+static void name_with(char *out, size_t size, const char *name, int i) {
+  const size_t before = strcspn(name, "*");
+  if (name[before]) snprintf(out, size, "%.*s%d%s", (int)before, name, i, name + before + 1);
+  else snprintf(out, size, "%s", name);
+}
+
+/* Whether a name is the pattern, in which a * stands for any text. */
+static int name_fits(const char *name, const char *pattern) {
+  const char *star = NULL, *from = name;
+  while (*name) {
+    if (*pattern == '*') star = ++pattern, from = name;
+    else if (*pattern == *name) pattern++, name++;
+    else if (star) pattern = star, name = ++from;
+    else return 0;
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
+/* Rows and columns of a tensor; a vector is a column. Leading axes of 1 do not count. */
+static void foreign_shape(const foreign *t, size_t shape[2]) {
+  int first = 0;
+  while (first < t->rank - 1 && t->shape[first] == 1) first++;
+  shape[0] = t->rank ? t->shape[first] : 1;
+  shape[1] = shape[0] ? t->count / shape[0] : 0;
+}
+
+/* The vocabulary whose tokens are the rows of a parameter, or null. */
+static const foreign_vocabulary *vocabulary_of(const checkpoint *p, const char *name) {
+  const int tag = p->k.task[0] == 't', classify = p->k.task[0] == 'c';
+  if (!strcmp(name, "src.embed")) return &p->vocabulary[SYN_SRC];
+  if (!strcmp(name, "tgt.embed")) return &p->vocabulary[SYN_TGT];
+  if (strncmp(name, "out.", 4) || classify) return NULL;
+  return &p->vocabulary[tag ? SYN_SRC : SYN_TGT];
+}
+
+/* What is added to the logits of an id that the checkpoint does not have, or has a second time. It
+   has the row of a real token, so it lies that far below it: it never wins, and e^-100 of a
+   probability is less than float rounds to. */
+static const float no_token = -100.0f;
+static int real_token(const foreign_vocabulary *v, int id) {
+  return v->number[id] >= 0 && v->id[v->number[id]] == id;
+}
+
+/* x [rows,cols] of theirs, from row `first` of ours on; step: numbers from one of its rows to the
+   next, to: from one of its columns. */
+static void place_rows(const syn_param *mine, const map_rule *r, const foreign_vocabulary *v,
+                       const float *x, const size_t shape[2], size_t rows) {
+  const size_t mine_rows = (size_t)mine->shape[0], cols = mine->size / mine_rows;
+  const size_t skip = (size_t)r->skip + shape[0] / (size_t)r->parts * (size_t)r->part;
+  float *to = mine->x + mine_rows / (size_t)r->tos * (size_t)r->to * cols;
+  size_t i, j;
+  for (i = 0; i < rows; i++) {
+    size_t row = skip + i;
+    if (v) row = v->number[i] < 0 ? 0 : (size_t)v->number[i];
+    for (j = 0; j < cols; j++)
+      to[i * cols + j] = r->transposed ? x[j * shape[0] + row] : x[row * cols + j];
+    if (v && mine->rank == 1 && !real_token(v, (int)i)) to[i] += no_token;
+  }
+}
+
+/* One rule for one parameter; returns how many numbers it has filled. */
+static size_t rule_apply(checkpoint *p, const map_rule *r, const syn_param *mine, foreign *t) {
+  const size_t mine_rows = (size_t)mine->shape[0], cols = mine->size / mine_rows;
+  const foreign_vocabulary *v = vocabulary_of(p, mine->name);
+  size_t shape[2], rows = mine_rows / (size_t)r->tos, theirs;
+  float *x;
+  foreign_shape(t, shape);
+  if (r->transposed) theirs = shape[0], shape[0] = shape[1], shape[1] = theirs;
+  theirs = shape[0] / (size_t)r->parts;
+  theirs = theirs > (size_t)r->skip ? theirs - (size_t)r->skip : 0;
+  if (mine_rows % (size_t)r->tos || shape[0] % (size_t)r->parts || cols != shape[1] ||
+      (v ? theirs != (size_t)v->count : r->fewer ? theirs < rows : theirs != rows))
+    fail(FAILED_JOB, "%s: tensor %s has %lu rows of %lu numbers for %s, wanted: %lu of %lu", p->path,
+         t->name, (unsigned long)theirs, (unsigned long)shape[1], mine->name,
+         (unsigned long)(v ? (size_t)v->count : rows), (unsigned long)cols);
+  x = foreign_floats(p, t);
+  place_rows(mine, r, v, x, shape, rows);
+  free(x);
+  t->used = 1;
+  if (p->options->report)
+    fprintf(p->options->report, "  %-28s %8lu numbers of %s\n", mine->name,
+            (unsigned long)(rows * cols), t->name);
+  return rows * cols;
+}
+
+static size_t rule_fill(checkpoint *p, const map_rule *r, const syn_param *mine) {
+  const foreign_vocabulary *v = vocabulary_of(p, mine->name);
+  size_t i;
+  UNUSED(p);
+  for (i = 0; i < mine->size; i++) mine->x[i] = (float)r->value;
+  for (i = 0; v && mine->rank == 1 && i < mine->size; i++)
+    if (!real_token(v, (int)i)) mine->x[i] += no_token;
+  return mine->size;
+}
+
+/* filled [parameters of the model] counts the numbers of each. */
+static void rule_run(checkpoint *p, const map_rule *r, size_t *filled) {
+  const int many = strchr(r->ours, '*') != NULL;
+  char ours[160], theirs[240];
+  int i;
+  for (i = 0; i == 0 || many; i++) {
+    const syn_param *mine;
+    foreign *t;
+    size_t at = 0;
+    name_with(ours, sizeof ours, r->ours, i);
+    name_with(theirs, sizeof theirs, r->theirs, i);
+    mine = syn_model_find(p->m, ours);
+    if (!mine && i) return;
+    if (!mine) fail(FAILED_JOB, "%s: line %lu of the map: the network has no parameter %s", p->path,
+                    (unsigned long)r->line, ours);
+    while (syn_model_param(p->m, at) != mine) at++;
+    t = r->constant ? NULL : checkpoint_find(p, theirs);
+    if (!t && !r->constant && r->optional) continue;
+    if (!t && !r->constant)
+      fail(FAILED_JOB, "%s: tensor %s is missing, which fills %s", p->path, theirs, ours);
+    filled[at] += t ? rule_apply(p, r, mine, t) : rule_fill(p, r, mine);
+  }
+}
+
+/* Every parameter is filled, every tensor is taken or known. */
+static void map_done(const checkpoint *p, const size_t *filled) {
+  size_t i;
+  for (i = 0; i < syn_model_param_count(p->m); i++) {
+    const syn_param *mine = syn_model_param(p->m, i);
+    if (filled[i] != mine->size)
+      fail(FAILED_JOB, "%s: parameter %s has %lu numbers, the map fills %lu of them", p->path,
+           mine->name, (unsigned long)mine->size, (unsigned long)filled[i]);
+  }
+  for (i = 0; i < p->count; i++)
+    if (!p->tensors[i].used)
+      fail(FAILED_JOB, "%s: tensor %s belongs to nothing in this network", p->path,
+           p->tensors[i].name);
+}
+
+static void map_run(checkpoint *p) {
+  size_t *filled = (size_t *)take(syn_model_param_count(p->m), sizeof *filled), line = 0, i;
+  syn_text rest = buffer_text(&p->rules), text;
+  while (next_piece(&rest, "\n", &text)) {
+    map_rule r;
+    line++;
+    if (!text.size || *text.at == '#') continue;
+    r = rule_of(p, text, line);
+    if (strcmp(r.ours, "-") != 0) rule_run(p, &r, filled);
+    for (i = 0; !strcmp(r.ours, "-") && i < p->count; i++)
+      if (name_fits(p->tensors[i].name, r.theirs)) p->tensors[i].used = 1;
+  }
+  map_done(p, filled);
+  free(filled);
+}
+
+/* ==============================================================================================
+   >>import vocabulary   tokens of the checkpoint and ours
+   ============================================================================================== */
+
+/* Fills number and id of a side from its special tokens, or from its tokenizer. */
+static void vocabulary_make(checkpoint *p, int side, int count) {
+  foreign_vocabulary *v = &p->vocabulary[side];
+  int i, k, next = 4, specials = 0;
+  v->count = count;
+  for (i = 0; i < 4; i++) {
+    int same = 0;
+    if (v->special[i] >= count)
+      fail(FAILED_JOB, "%s: token %d is special, the vocabulary has %d", p->path, v->special[i],
+           count);
+    for (k = 0; k < i; k++) same |= v->special[k] == v->special[i];
+    specials += v->special[i] >= 0 && !same;
+  }
+  v->size = 4 + count - specials;
+  v->number = (int *)take((size_t)v->size, sizeof *v->number);
+  v->id = (int *)take((size_t)count, sizeof *v->id);
+  for (i = 0; i < count; i++) v->id[i] = -1;
+  for (i = 0; i < 4; i++) {
+    v->number[i] = v->special[i];
+    if (v->special[i] >= 0) v->id[v->special[i]] = i; /* of two the last */
+  }
+  for (i = 0; i < count; i++) {
+    if (v->id[i] >= 0) continue;
+    v->number[next] = i;
+    v->id[i] = next++;
+  }
+}
+
+static void specials_are(checkpoint *p, int padding, int unknown, int begin, int end) {
+  int side;
+  for (side = 0; side < 2; side++) {
+    int *special = p->vocabulary[side].special;
+    special[0] = padding;
+    special[1] = unknown;
+    special[2] = begin;
+    special[3] = end;
+  }
+}
+
+/* ==============================================================================================
+   >>import families   configuration to network: texts and rules of each family
+   ============================================================================================== */
+
+static void put_line(buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
+static void put_line(buffer *b, const char *format, ...) {
+  char text[1500];
+  va_list args;
+  int size;
+  va_start(args, format);
+  size = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  put(b, text, (size_t)(size < (int)sizeof text ? size : (int)sizeof text - 1));
+}
+
+/* The length: what the options want, of a checkpoint with a table of places at most that. */
+static void length_is(checkpoint *p, int most, int table) {
+  const int wanted = p->options->max_len;
+  if (wanted > most && table)
+    fail(FAILED_JOB, "--max-len %d: %s has %d places", wanted, p->path, most);
+  p->k.max_len = wanted ? wanted : most < IMPORT_LENGTH || table ? most : IMPORT_LENGTH;
+}
+
+/* Layers: no more than tensors, so that a wrong number asks for no more memory than the file. */
+static int key_layers(checkpoint *p, const char *name, int otherwise) {
+  const int layers = key_size(p, name, otherwise);
+  if ((size_t)layers > p->count) key_fail(p, name, key_of(p, name), "no more layers than tensors");
+  return layers;
+}
+
+static void gpt2_family(checkpoint *p) {
+  const int d = key_size(p, "n_embd", 768), n = key_size(p, "n_inner", 4 * d);
+  const int layers = key_layers(p, "n_layer", 12);
+  const double eps = key_number(p, "layer_norm_epsilon", 1e-5);
+  const char *act = key_activation(p, "activation_function", "gelu_new");
+  const int scaled = key_true(p, "scale_attn_weights", 1);
+  key_must(p, "scale_attn_by_inverse_layer_idx", "false");
+  key_must(p, "add_cross_attention", "false");
+  p->k.task = "lm";
+  p->k.d_model = d;
+  p->k.heads = key_size(p, "n_head", 12);
+  p->k.tie = key_true(p, "tie_word_embeddings", 1) ? "out" : "none";
+  p->k.dropout = (float)key_number(p, "resid_pdrop", 0.1);
+  length_is(p, key_size(p, "n_positions", 1024), 1);
+  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
+               key_token(p, "eos_token_id"));
+  put_line(&p->decoder, "learn_pos -> repeat(%d, res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> "
+           "res(norm(eps=%.9g) -> ffl(%d, %s))) -> norm(eps=%.9g)", layers, eps,
+           scaled ? "" : ", scale=1", eps, n, act, eps);
+  put_line(&p->rules,
+           "tgt.embed wte.weight\n"
+           "decoder.0.w wpe.weight <\n"
+           "decoder.1.*.0.0.g h.*.ln_1.weight\ndecoder.1.*.0.0.b h.*.ln_1.bias\n"
+           "decoder.1.*.0.1.w_q h.*.attn.c_attn.weight T 0/3\n"
+           "decoder.1.*.0.1.w_k h.*.attn.c_attn.weight T 1/3\n"
+           "decoder.1.*.0.1.w_v h.*.attn.c_attn.weight T 2/3\n"
+           "decoder.1.*.0.1.b_q h.*.attn.c_attn.bias 0/3\n"
+           "decoder.1.*.0.1.b_k h.*.attn.c_attn.bias 1/3\n"
+           "decoder.1.*.0.1.b_v h.*.attn.c_attn.bias 2/3\n"
+           "decoder.1.*.0.1.w_o h.*.attn.c_proj.weight T\n"
+           "decoder.1.*.0.1.b_o h.*.attn.c_proj.bias\n"
+           "decoder.1.*.1.0.g h.*.ln_2.weight\ndecoder.1.*.1.0.b h.*.ln_2.bias\n"
+           "decoder.1.*.1.1.w h.*.mlp.c_fc.weight T\ndecoder.1.*.1.1.b h.*.mlp.c_fc.bias\n"
+           "decoder.1.*.1.2.w h.*.mlp.c_proj.weight T\ndecoder.1.*.1.2.b h.*.mlp.c_proj.bias\n"
+           "decoder.2.g ln_f.weight\ndecoder.2.b ln_f.bias\n"
+           "- *h.*.attn.bias\n- *h.*.attn.masked_bias\nout.b 0\n%s",
+           *p->k.tie == 'o' ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+}
+
+/* Refuses a rescaling of the rotary positions; returns their base. */
+static double rope_base(checkpoint *p) {
+  const json_value *scaling = key_of(p, "rope_scaling"), *now = key_of(p, "rope_parameters"), *base;
+  double theta = key_number(p, "rope_theta", 10000.0);
+  char text[80];
+  value_text(p, scaling, text);
+  if (scaling && strcmp(text, "default") != 0) key_fail(p, "rope_scaling", scaling, "null");
+  value_text(p, now, text);
+  if (now && strcmp(text, "default") != 0) key_fail(p, "rope_parameters", now, "default");
+  base = json_get(&p->config, now, "rope_theta");
+  key_must(p, "partial_rotary_factor", "1|1.0");
+  return json_double(base, theta);
+}
+
+/* llama, mistral, qwen2: without, with a window, with biases of q, k, v. */
+static void llama_family(checkpoint *p) {
+  const int qwen = json_is(key_of(p, "model_type"), "qwen2");
+  const int d = key_size(p, "hidden_size", -1), heads = key_size(p, "num_attention_heads", -1);
+  const int layers = key_layers(p, "num_hidden_layers", -1), n = key_size(p, "intermediate_size", -1);
+  const int kv = key_size(p, "num_key_value_heads", heads), c = key_size(p, "head_dim", d / heads);
+  const double eps = key_number(p, "rms_norm_eps", 1e-6), base = rope_base(p);
+  const int bias = key_true(p, "attention_bias", qwen), of_ff = key_true(p, "mlp_bias", 0);
+  const char *act = key_activation(p, "hidden_act", "silu");
+  int window = key_int(p, "sliding_window", 0);
+  char more[80] = "";
+  if (qwen && !key_true(p, "use_sliding_window", 0)) window = 0;
+  else if (qwen) key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
+  if (strcmp(act, "swish") && strcmp(act, "gelu"))
+    key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
+  p->k.task = "lm";
+  p->k.d_model = d;
+  p->k.heads = heads;
+  p->k.tie = key_true(p, "tie_word_embeddings", 0) ? "out" : "none";
+  length_is(p, key_size(p, "max_position_embeddings", 2048), 0);
+  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
+               key_token(p, "eos_token_id"));
+  if (window) snprintf(more, sizeof more, ", window=%d", window);
+  put_line(&p->decoder, "rope(base=%.9g) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
+           "bias=%d, kv=%d%s)) -> res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=%d))) -> "
+           "rms_norm(eps=%.9g)", base, layers, eps, c, bias, kv, more, eps, n,
+           *act == 's' ? "swiglu" : "geglu", of_ff, eps);
+  put_line(&p->rules,
+           "tgt.embed embed_tokens.weight\n"
+           "decoder.1.*.0.0.g layers.*.input_layernorm.weight\n"
+           "decoder.1.*.0.1.w_q layers.*.self_attn.q_proj.weight\n"
+           "decoder.1.*.0.1.w_k layers.*.self_attn.k_proj.weight\n"
+           "decoder.1.*.0.1.w_v layers.*.self_attn.v_proj.weight\n"
+           "decoder.1.*.0.1.w_o layers.*.self_attn.o_proj.weight\n"
+           "decoder.1.*.1.0.g layers.*.post_attention_layernorm.weight\n"
+           "decoder.1.*.1.1.w layers.*.mlp.up_proj.weight @0/2\n"
+           "decoder.1.*.1.1.w layers.*.mlp.gate_proj.weight @1/2\n"
+           "decoder.1.*.1.2.w layers.*.mlp.down_proj.weight\n"
+           "decoder.2.g norm.weight\nout.b 0\n- *.rotary_emb.inv_freq\n%s",
+           *p->k.tie == 'o' ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+  if (bias)
+    put_line(&p->rules, "decoder.1.*.0.1.b_q layers.*.self_attn.q_proj.bias\n"
+             "decoder.1.*.0.1.b_k layers.*.self_attn.k_proj.bias\n"
+             "decoder.1.*.0.1.b_v layers.*.self_attn.v_proj.bias\ndecoder.1.*.0.1.b_o %s\n",
+             qwen ? "0" : "layers.*.self_attn.o_proj.bias");
+  if (of_ff)
+    put_line(&p->rules, "decoder.1.*.1.1.b layers.*.mlp.up_proj.bias @0/2\n"
+             "decoder.1.*.1.1.b layers.*.mlp.gate_proj.bias @1/2\n"
+             "decoder.1.*.1.2.b layers.*.mlp.down_proj.bias\n");
+}
+
+/* One of the stacks of t5; layers of a block: attention, (attention to the source,) ff. */
+static void t5_stack(checkpoint *p, const char *side, const char *ff, int gated, int c) {
+  const int decoder = *side == 'd', last = 1 + decoder;
+  const int layers = decoder ? key_layers(p, "num_decoder_layers", key_size(p, "num_layers", 6))
+                             : key_layers(p, "num_layers", 6);
+  const double eps = key_number(p, "layer_norm_epsilon", 1e-6);
+  static const char *const names[] = {"q", "k", "v", "o"};
+  int i, k;
+  put_line(decoder ? &p->decoder : &p->encoder, "rel_pos(%d, %d) -> repeat(%d, "
+           "res(rms_norm(eps=%.9g) -> syn_att(V, scale=1, c=%d)) -> ",
+           key_size(p, "relative_attention_num_buckets", 32),
+           key_size(p, "relative_attention_max_distance", 128), layers, eps, c);
+  if (decoder)
+    put_line(&p->decoder, "res(rms_norm(eps=%.9g) -> mh_dot_att(scale=1, c=%d)) -> ", eps, c);
+  put_line(decoder ? &p->decoder : &p->encoder, "res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=0))) "
+           "-> rms_norm(eps=%.9g)", eps, key_size(p, "d_ff", 2048), ff, eps);
+  put_line(&p->rules, "%s.0.w %s.block.0.layer.0.SelfAttention.relative_attention_bias.weight T\n"
+           "%s.2.g %s.final_layer_norm.weight\n- %s.embed_tokens.weight\n", side, side, side, side,
+           side);
+  for (i = 0; i <= last; i++)
+    put_line(&p->rules, "%s.1.*.%d.0.g %s.block.*.layer.%d.layer_norm.weight\n", side, i, side, i);
+  for (i = 0; i < last; i++)
+    for (k = 0; k < 4; k++)
+      put_line(&p->rules, "%s.1.*.%d.1.w_%s %s.block.*.layer.%d.%s.%s.weight\n", side, i, names[k],
+               side, i, i ? "EncDecAttention" : "SelfAttention", names[k]);
+  put_line(&p->rules, "%s.1.*.%d.2.w %s.block.*.layer.%d.DenseReluDense.wo.weight\n", side, last,
+           side, last);
+  if (gated)
+    put_line(&p->rules, "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_1.weight @0/2\n"
+             "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_0.weight @1/2\n", side, last, side,
+             last, side, last, side, last);
+  else
+    put_line(&p->rules, "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi.weight\n", side, last,
+             side, last);
+}
+
+static void t5_family(checkpoint *p) {
+  static const char *const kinds[][2] = {{"relu", "relu"}, {"gelu", "gelu_erf"},
+      {"gated-gelu", "geglu"}, {"gated-silu", "swiglu"}, {"silu", "swish"}};
+  const json_value *kind = key_of(p, "feed_forward_proj");
+  const int tied = key_true(p, "tie_word_embeddings", 1);
+  size_t i = 0;
+  while (kind && i < COUNT(kinds) && !json_is(kind, kinds[i][0])) i++;
+  if (i == COUNT(kinds)) key_fail(p, "feed_forward_proj", kind, "relu, gelu, gated-gelu, gated-silu");
+  key_must(p, "is_gated_act", i == 2 || i == 3 ? "true" : "false");
+  key_must(p, "dense_act_fn", "relu|gelu|gelu_new|silu");
+  p->k.task = "seq2seq";
+  p->k.d_model = key_size(p, "d_model", 512);
+  p->k.heads = key_size(p, "num_heads", 8);
+  p->k.tie = tied ? "all" : "none";
+  p->k.dropout = (float)key_number(p, "dropout_rate", 0.1);
+  length_is(p, 512, 0);
+  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "decoder_start_token_id"),
+               key_token(p, "eos_token_id"));
+  t5_stack(p, "encoder", kinds[i][1], i == 2 || i == 3, key_size(p, "d_kv", 64));
+  t5_stack(p, "decoder", kinds[i][1], i == 2 || i == 3, key_size(p, "d_kv", 64));
+  if (tied) put_line(&p->decoder, " -> scale(%.9g)", 1.0 / sqrt((double)p->k.d_model));
+  put_line(&p->rules, "tgt.embed shared.weight\nout.b 0\n"
+           "- decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n%s",
+           tied ? "- lm_head.weight\n" : "src.embed shared.weight\nout.w lm_head.weight\n");
+}
+
+/* Attention and norm of a side of marian. ours: which layer of the block; theirs: its name. */
+static void marian_attention(checkpoint *p, const char *side, int ours, const char *theirs,
+                             const char *norm) {
+  static const char *const names[][2] = {{"q", "q_proj"}, {"k", "k_proj"}, {"v", "v_proj"},
+                                         {"o", "out_proj"}};
+  int k;
+  for (k = 0; k < 4; k++)
+    put_line(&p->rules, "%s.1.*.%d.0.w_%s %s.layers.*.%s.%s.weight\n"
+             "%s.1.*.%d.0.b_%s %s.layers.*.%s.%s.bias\n", side, ours, names[k][0], side, theirs,
+             names[k][1], side, ours, names[k][0], side, theirs, names[k][1]);
+  put_line(&p->rules, "%s.1.*.%d.g %s.layers.*.%s.weight\n%s.1.*.%d.b %s.layers.*.%s.bias\n", side,
+           ours + 1, side, norm, side, ours + 1, side, norm);
+}
+
+static void marian_stack(checkpoint *p, const char *side, const char *act) {
+  const int decoder = *side == 'd', ff = decoder ? 4 : 2, scaled = key_true(p, "scale_embedding", 0);
+  const int layers = key_layers(p, decoder ? "decoder_layers" : "encoder_layers", 12);
+  const int heads = key_size(p, decoder ? "decoder_attention_heads" : "encoder_attention_heads", 16);
+  buffer *text = decoder ? &p->decoder : &p->encoder;
+  put_line(text, "pos(layout=half%s) -> repeat(%d, res(syn_att(V, heads=%d, bias=1)) -> "
+           "norm(eps=1e-5) -> ", scaled ? "" : ", scale=0", layers, heads);
+  if (decoder)
+    put_line(text, "res(mh_dot_att(heads=%d, bias=1)) -> norm(eps=1e-5) -> ", heads);
+  put_line(text, "res(ffl(%d, %s)) -> norm(eps=1e-5))",
+           key_size(p, decoder ? "decoder_ffn_dim" : "encoder_ffn_dim", 4096), act);
+  marian_attention(p, side, 0, "self_attn", "self_attn_layer_norm");
+  if (decoder) marian_attention(p, side, 2, "encoder_attn", "encoder_attn_layer_norm");
+  put_line(&p->rules, "%s.1.*.%d.0.w %s.layers.*.fc1.weight\n%s.1.*.%d.0.b %s.layers.*.fc1.bias\n"
+           "%s.1.*.%d.1.w %s.layers.*.fc2.weight\n%s.1.*.%d.1.b %s.layers.*.fc2.bias\n", side, ff,
+           side, side, ff, side, side, ff, side, side, ff, side);
+  put_line(&p->rules, "%s.1.*.%d.g %s.layers.*.final_layer_norm.weight\n"
+           "%s.1.*.%d.b %s.layers.*.final_layer_norm.bias\n- *%s.embed_positions.weight\n"
+           "- *%s.embed_tokens.weight\n", side, ff + 1, side, side, ff + 1, side, side, side);
+}
+
+static void marian_family(checkpoint *p) {
+  const char *act = key_activation(p, "activation_function", "gelu");
+  const int padding = key_token(p, "pad_token_id"), begin = key_token(p, "decoder_start_token_id");
+  key_must(p, "normalize_before", "false");
+  key_must(p, "normalize_embedding", "false");
+  key_must(p, "add_final_layer_norm", "false");
+  key_must(p, "add_bias_logits", "false");
+  key_must(p, "static_position_embeddings", "true");
+  key_must(p, "share_encoder_decoder_embeddings", "true");
+  key_must(p, "tie_word_embeddings", "true");
+  key_token(p, "bos_token_id");
+  p->k.task = "seq2seq";
+  p->k.d_model = key_size(p, "d_model", 1024);
+  p->k.heads = key_size(p, "encoder_attention_heads", 16);
+  p->k.tie = "all";
+  p->k.dropout = (float)key_number(p, "dropout", 0.1);
+  length_is(p, key_size(p, "max_position_embeddings", 1024), 0);
+  if (key_of(p, "bad_words_ids")) p->banned = padding;
+  specials_are(p, padding, -1, begin < 0 ? padding : begin, key_token(p, "eos_token_id"));
+  marian_stack(p, "encoder", act);
+  marian_stack(p, "decoder", act);
+  put_line(&p->rules, "tgt.embed shared.weight\nout.b final_logits_bias\n- lm_head.weight\n");
+}
+
+/* Where a family like bert keeps its parts; heads that predict tokens. */
+typedef struct bert_names {
+  const char *layer, *query, *key, *value, *out, *out_norm, *ff, *ff_out, *ff_norm;
+  const char *dense, *norm, *table, *bias;
+} bert_names;
+
+static const bert_names bert_layers = {
+    "encoder.layer.*", "attention.self.query", "attention.self.key", "attention.self.value",
+    "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense",
+    "output.LayerNorm", "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+    "embeddings.word_embeddings.weight", "cls.predictions.bias"};
+static const bert_names roberta_layers = {
+    "encoder.layer.*", "attention.self.query", "attention.self.key", "attention.self.value",
+    "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense",
+    "output.LayerNorm", "lm_head.dense", "lm_head.layer_norm", "embeddings.word_embeddings.weight",
+    "lm_head.bias"};
+static const bert_names distilbert_layers = {
+    "transformer.layer.*", "attention.q_lin", "attention.k_lin", "attention.v_lin",
+    "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm",
+    "vocab_transform", "vocab_layer_norm", "embeddings.word_embeddings.weight",
+    "vocab_projector.bias"};
+static const bert_names albert_layers = {
+    "encoder.albert_layer_groups.0.albert_layers.0", "attention.query", "attention.key",
+    "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output",
+    "full_layer_layer_norm", "predictions.dense", "predictions.LayerNorm",
+    "embeddings.word_embeddings.weight", "predictions.bias"};
+
+/* Weight and bias of a linear layer; of a norm, whose old names are gamma and beta. */
+static void rule_linear(checkpoint *p, const char *ours, const char *layer, const char *theirs) {
+  const char *dot = *layer ? "." : "";
+  put_line(&p->rules, "%s.w %s%s%s.weight\n%s.b %s%s%s.bias\n", ours, layer, dot, theirs, ours,
+           layer, dot, theirs);
+}
+static void rule_norm(checkpoint *p, const char *ours, const char *layer, const char *theirs) {
+  const char *dot = *layer ? "." : "";
+  put_line(&p->rules, "%s.g %s%s%s.weight ?\n%s.b %s%s%s.bias ?\n%s.g %s%s%s.gamma ?\n"
+           "%s.b %s%s%s.beta ?\n", ours, layer, dot, theirs, ours, layer, dot, theirs, ours, layer,
+           dot, theirs, ours, layer, dot, theirs);
+}
+/* The block at `path`: attention, norm, ff, norm. */
+static void bert_block(checkpoint *p, const char *path, const bert_names *n) {
+  const char *const parts[][2] = {{"q", n->query}, {"k", n->key}, {"v", n->value}, {"o", n->out}};
+  char ours[80];
+  int i;
+  for (i = 0; i < 4; i++)
+    put_line(&p->rules, "%s.0.0.w_%s %s.%s.weight\n%s.0.0.b_%s %s.%s.bias\n", path, parts[i][0],
+             n->layer, parts[i][1], path, parts[i][0], n->layer, parts[i][1]);
+  snprintf(ours, sizeof ours, "%s.1", path);
+  rule_norm(p, ours, n->layer, n->out_norm);
+  snprintf(ours, sizeof ours, "%s.2.0", path);
+  rule_linear(p, ours, n->layer, n->ff);
+  snprintf(ours, sizeof ours, "%s.2.1", path);
+  rule_linear(p, ours, n->layer, n->ff_out);
+  snprintf(ours, sizeof ours, "%s.3", path);
+  rule_norm(p, ours, n->layer, n->ff_norm);
+}
+
+/* The head that predicts tokens, where the checkpoint has one; else a model whose vectors are read:
+   classify with two classes of zeros. `at`: layers in front of it. */
+static void bert_head(checkpoint *p, int at, const bert_names *n, const char *head) {
+  char ours[80];
+  p->hidden = at;
+  if (!checkpoint_find(p, n->bias)) {
+    p->k.task = "classify";
+    p->k.classes = 2;
+    put_line(&p->rules, "out.w 0\nout.b 0\n");
+    return;
+  }
+  put_line(&p->encoder, "%s", head);
+  snprintf(ours, sizeof ours, "encoder.%d", at);
+  rule_linear(p, ours, "", n->dense);
+  snprintf(ours, sizeof ours, "encoder.%d", at + 1);
+  rule_norm(p, ours, "", n->norm);
+  put_line(&p->rules, "out.w %s\nout.b %s\n- cls.predictions.decoder.*\n- lm_head.decoder.*\n"
+           "- predictions.decoder.*\n- vocab_projector.weight\n", n->table, n->bias);
+}
+
+/* bert and roberta: the same blocks; roberta's places begin behind its padding. */
+static void bert_family(checkpoint *p) {
+  const int roberta = json_is(key_of(p, "model_type"), "roberta");
+  const int padding = key_token(p, "pad_token_id"), skip = roberta ? (padding < 0 ? 1 : padding) + 1
+                                                                   : 0;
+  const int layers = key_layers(p, "num_hidden_layers", 12), types = key_size(p, "type_vocab_size", 2);
+  const int n = key_size(p, "intermediate_size", 3072);
+  const double eps = key_number(p, "layer_norm_eps", 1e-12);
+  const char *act = key_activation(p, "hidden_act", "gelu");
+  char head[120];
+  key_must(p, "position_embedding_type", "absolute");
+  key_must(p, "add_cross_attention", "false");
+  key_must(p, "tie_word_embeddings", "true");
+  p->k.task = "tag";
+  p->k.d_model = key_size(p, "hidden_size", 768);
+  p->k.heads = key_size(p, "num_attention_heads", 12);
+  p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.1);
+  length_is(p, key_size(p, "max_position_embeddings", 512) - skip, 1);
+  specials_are(p, padding, -1, key_token(p, "bos_token_id"),
+               larger(key_token(p, "sep_token_id"), key_token(p, "eos_token_id")));
+  put_line(&p->encoder, "learn_pos -> types(%d) -> norm(eps=%.9g) -> repeat(%d, res(syn_att(V, "
+           "bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))", types, eps, layers,
+           eps, n, act, eps);
+  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+           "encoder.0.w embeddings.position_embeddings.weight < +%d\n"
+           "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.dense.*\n"
+           "- *embeddings.position_ids\n- cls.seq_relationship.*\n", skip);
+  rule_norm(p, "encoder.2", "embeddings", "LayerNorm");
+  bert_block(p, "encoder.3.*", roberta ? &roberta_layers : &bert_layers);
+  snprintf(head, sizeof head, " -> ff(act=%s) -> norm(eps=%.9g)", roberta ? "gelu_erf" : act, eps);
+  bert_head(p, 4, roberta ? &roberta_layers : &bert_layers, head);
+}
+
+static void distilbert_family(checkpoint *p) {
+  const int layers = key_layers(p, "n_layers", 6), n = key_size(p, "hidden_dim", 3072);
+  const char *act = key_activation(p, "activation", "gelu");
+  char head[80];
+  key_must(p, "tie_weights_", "true");
+  key_must(p, "tie_word_embeddings", "true");
+  p->k.task = "tag";
+  p->k.d_model = key_size(p, "dim", 768);
+  p->k.heads = key_size(p, "n_heads", 12);
+  p->k.dropout = (float)key_number(p, "dropout", 0.1);
+  length_is(p, key_size(p, "max_position_embeddings", 512), 1);
+  specials_are(p, key_token(p, "pad_token_id"), -1, -1, -1);
+  put_line(&p->encoder, "learn_pos -> norm(eps=1e-12) -> repeat(%d, res(syn_att(V, bias=1)) -> "
+           "norm(eps=1e-12) -> res(ffl(%d, %s)) -> norm(eps=1e-12))", layers, n, act);
+  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+           "encoder.0.w embeddings.position_embeddings.weight <\n- *embeddings.position_ids\n");
+  rule_norm(p, "encoder.1", "embeddings", "LayerNorm");
+  bert_block(p, "encoder.2.*", &distilbert_layers);
+  snprintf(head, sizeof head, " -> ff(act=%s) -> norm(eps=1e-12)", act);
+  bert_head(p, 3, &distilbert_layers, head);
+}
+
+/* Embeddings narrower than the network; one layer many times. */
+static void albert_family(checkpoint *p) {
+  const int layers = key_size(p, "num_hidden_layers", 12), d = key_size(p, "hidden_size", 4096);
+  const int narrow = key_size(p, "embedding_size", 128), types = key_size(p, "type_vocab_size", 2);
+  const double eps = key_number(p, "layer_norm_eps", 1e-12);
+  const char *act = key_activation(p, "hidden_act", "gelu_new");
+  char head[120];
+  if (layers > 1024) key_fail(p, "num_hidden_layers", key_of(p, "num_hidden_layers"), "at most 1024");
+  key_must(p, "num_hidden_groups", "1");
+  key_must(p, "inner_group_num", "1");
+  key_must(p, "position_embedding_type", "absolute");
+  key_must(p, "tie_word_embeddings", "true");
+  p->k.task = "tag";
+  p->k.d_model = narrow;
+  p->k.heads = key_size(p, "num_attention_heads", 64);
+  p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.0);
+  length_is(p, key_size(p, "max_position_embeddings", 512), 1);
+  specials_are(p, key_token(p, "pad_token_id"), -1, -1, key_token(p, "sep_token_id"));
+  key_token(p, "bos_token_id");
+  key_token(p, "eos_token_id");
+  put_line(&p->encoder, "learn_pos -> types(%d) -> norm(eps=%.9g) -> linear(%d) -> share(%d, "
+           "res(syn_att(V, bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))", types,
+           eps, d, layers, eps, key_size(p, "intermediate_size", 16384), act, eps);
+  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+           "encoder.0.w embeddings.position_embeddings.weight <\n"
+           "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.*\n"
+           "- *embeddings.position_ids\n- sop_classifier.*\n");
+  rule_norm(p, "encoder.2", "embeddings", "LayerNorm");
+  rule_linear(p, "encoder.3", "encoder", "embedding_hidden_mapping_in");
+  bert_block(p, "encoder.4", &albert_layers);
+  snprintf(head, sizeof head, " -> ff(act=%s) -> norm(eps=%.9g)", act, eps);
+  bert_head(p, 5, &albert_layers, head);
+}
+
+static const struct {
+  const char *name; /* model_type */
+  void (*read)(checkpoint *p);
+} families[] = {
+    {"gpt2", gpt2_family}, {"llama", llama_family}, {"mistral", llama_family},
+    {"qwen2", llama_family}, {"t5", t5_family}, {"marian", marian_family}, {"bert", bert_family},
+    {"roberta", bert_family}, {"distilbert", distilbert_family}, {"albert", albert_family}};
+
+/* ==============================================================================================
+   >>import safetensors   a folder of config.json and model.safetensors, also in several files
+   ============================================================================================== */
+
+static void safetensors_add(checkpoint *p, const char *path) {
+  syn_file *f;
+  size_t i;
+  int k;
+  if (p->n_files == IMPORT_BLOCKS) fail(FAILED_JOB, "%s: more than %d files", p->path, IMPORT_BLOCKS);
+  f = p->files[p->n_files++] = syn_file_load(p->c, path);
+  check(p->c);
+  for (i = 0; i < syn_file_count(f); i++) {
+    const syn_entry *e = syn_file_entry(f, i);
+    const int type = e->dtype == SYN_F32 ? FOREIGN_F32 : e->dtype == SYN_F16 ? FOREIGN_F16
+                   : e->dtype == SYN_BF16 ? FOREIGN_BF16 : FOREIGN_OTHER;
+    foreign *t;
+    if (e->rank > 4) fail(FAILED_JOB, "%s: tensor %s has %d axes", path, e->name, e->rank);
+    t = checkpoint_add(p, e->name, type, e->rank);
+    for (k = 0; k < e->rank; k++) t->count *= t->shape[k] = e->shape[k];
+    t->data = (const unsigned char *)e->data;
+    t->bytes = e->bytes;
+  }
+}
+
+/* The files that an index names, each once. */
+static void safetensors_index(checkpoint *p, const char *folder, const char *path) {
+  json index = json_parse(read_file(path), path);
+  const json_value *map = json_get(&index, index.at, "weight_map"), *v, *w;
+  for (v = json_first(map); v; v = json_after(&index, v)) {
+    char name[200], *file;
+    for (w = json_first(map); w != v && !text_equal(w->text, v->text);) w = json_after(&index, w);
+    if (w != v) continue;
+    snprintf(name, sizeof name, "%.*s", (int)(v->text.size < 199 ? v->text.size : 199), v->text.at);
+    if (v->kind != JSON_TEXT || strpbrk(name, "/\\"))
+      fail(FAILED_JOB, "%s: weight_map wants names of files in this folder", path);
+    file = path_inside(folder, name);
+    safetensors_add(p, file);
+    free(file);
+  }
+  json_free(&index);
+}
+
+static void pickle_refuse(const char *path) NO_RETURN;
+static void pickle_refuse(const char *path) {
+  fail(FAILED_JOB, "%s: this is a pickle of torch, a program that would be executed. Convert it: "
+       "python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.contiguous().clone() "
+       "for k, v in torch.load('%s', weights_only=True).items()}, 'model.safetensors')\"", path,
+       path);
+}
+
+/* The folder of a file; the caller frees it. */
+static char *folder_of(const char *path) {
+  const size_t size = (size_t)(file_name(path) - path);
+  char *folder = (char *)take(size + 2, 1);
+  memcpy(folder, size ? path : ".", size > 1 ? size - 1 : 1);
+  return folder;
+}
+
+static void folder_read(checkpoint *p, const char *folder) {
+  char *config = path_inside(folder, "config.json"), *file = path_inside(folder, "model.safetensors");
+  char *index = path_inside(folder, "model.safetensors.index.json");
+  char *torch = path_inside(folder, "pytorch_model.bin");
+  const json_value *type;
+  size_t i = 0;
+  p->config = json_parse(read_file(config), config);
+  p->known = (unsigned char *)take(p->config.count, 1);
+  if (file_exists(file)) safetensors_add(p, file);
+  else if (file_exists(index)) safetensors_index(p, folder, index);
+  else if (file_exists(torch)) pickle_refuse(torch);
+  else fail(FAILED_JOB, "%s: there is no model.safetensors beside config.json", folder);
+  free(config);
+  free(file);
+  free(index);
+  free(torch);
+  if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
+  type = key_of(p, "model_type");
+  while (i < COUNT(families) && !json_is(type, families[i].name)) i++;
+  if (i == COUNT(families))
+    key_fail(p, "model_type", type, "gpt2, llama, mistral, qwen2, t5, marian, bert, roberta, "
+             "distilbert, albert");
+  families[i].read(p);
+  p->vocabulary[0].count = p->vocabulary[1].count = key_size(p, "vocab_size", -1);
+  keys_done(p);
+}
+
+/* ==============================================================================================
+   >>import   a checkpoint becomes a model
+   ============================================================================================== */
+
+/* Reads the format that the content shows. */
+static void checkpoint_read(checkpoint *p) {
+  char *config = path_inside(p->path, "config.json");
+  unsigned char head[16];
+  FILE *f = file_exists(config) ? NULL : open_file(p->path, "rb");
+  size_t got = f ? fread(head, 1, sizeof head, f) : 0;
+  if (f) fclose(f);
+  if (!f && !file_exists(config))
+    fail(FAILED_JOB, "%s: a checkpoint is wanted: a folder with config.json, or a file", p->path);
+  if (!f) folder_read(p, p->path);
+  else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2))) pickle_refuse(p->path);
+  else if (got > 8 && head[8] == '{') {
+    char *folder = folder_of(p->path);
+    folder_read(p, folder);
+    free(folder);
+  } else fail(FAILED_JOB, "%s: this is no checkpoint that is read: safetensors", p->path);
+  free(config);
+}
+
+static void checkpoint_build(checkpoint *p) {
+  put_byte(&p->encoder, 0);
+  put_byte(&p->decoder, 0);
+  p->k.encoder = p->encoder.size > 1 ? p->encoder.at : NULL;
+  p->k.decoder = p->decoder.size > 1 ? p->decoder.at : NULL;
+  p->k.src_vocab = p->k.encoder ? p->vocabulary[SYN_SRC].size : 0;
+  p->k.tgt_vocab = p->k.decoder ? p->vocabulary[SYN_TGT].size : 0;
+  if (*p->k.task == 't') p->k.classes = p->k.src_vocab;
+  p->m = syn_model_new(p->c, &p->k);
+  check(p->c);
+}
+
+static void checkpoint_free(checkpoint *p) {
+  size_t i;
+  for (i = 0; i < p->n_files; i++) syn_file_free(p->files[i]);
+  for (i = 0; i < p->n_blocks; i++) free(p->blocks[i]);
+  for (i = 0; i < 2; i++) {
+    free(p->vocabulary[i].number);
+    free(p->vocabulary[i].id);
+  }
+  json_free(&p->config);
+  free(p->known);
+  free(p->tensors);
+  free(p->encoder.at);
+  free(p->decoder.at);
+  free(p->rules.at);
+}
+
+/* Everything but the model is freed by checkpoint_free. */
+static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
+                              const syn_import_options *o) {
+  int side;
+  memset(p, 0, sizeof *p);
+  p->c = c;
+  p->options = o;
+  p->path = path;
+  p->banned = -1;
+  checkpoint_read(p);
+  for (side = 0; side < 2; side++) {
+    int *special = p->vocabulary[side].special;
+    if (special[3] < 0 && o->separator > 0) special[3] = o->separator;
+    vocabulary_make(p, side, p->vocabulary[side].count);
+  }
+  checkpoint_build(p);
+  if (o->report) {
+    if (p->k.encoder) fprintf(o->report, "encoder %s\n", p->k.encoder);
+    if (p->k.decoder) fprintf(o->report, "decoder %s\n", p->k.decoder);
+  }
+  map_run(p);
+}
+
+/* A model with the weights of a checkpoint, or the end of the program with a line on stderr. */
+MAYBE_UNUSED static syn_model *syn_import(syn_context *c, const char *path,
+                                          const syn_import_options *options) {
+  checkpoint p;
+  syn_import_options o;
+  memset(&o, 0, sizeof o);
+  if (options) o = *options;
+  checkpoint_import(&p, c, path, &o);
+  checkpoint_free(&p);
+  return p.m;
+}

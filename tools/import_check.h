@@ -1,0 +1,466 @@
+/* import_check.h   compares an imported model with the answers of the program that it comes from.
+   A part of syn.c, which includes it behind import.h. */
+
+/* The answers are JSON: one object with `inputs`, or one object a line. Token numbers are those of
+   the checkpoint. Everything is computed by forward passes over ids, so that an input may begin with
+   any token and a search follow the rules of the other program. Each field of each input is one
+   check. */
+
+enum { CHECK_TOKENS = 12 }; /* the searches make so many tokens at most */
+static const double check_logits = 1e-4, check_numbers = 1e-5;
+
+typedef struct answers {
+  checkpoint *p;
+  const json *j;
+  syn_run *run;
+  int *src, *tgt, src_size, tgt_size, room; /* ids of the pass */
+  const float *z; /* logits [rows, V] of our ids */
+  int rows, passed, failed, input;
+} answers;
+
+static void answer_is(answers *a, const char *field, double difference, double tolerance) {
+  if (difference <= tolerance) {
+    a->passed++;
+    return;
+  }
+  a->failed++;
+  printf("input %d: %s: off by %.3g, allowed is %.3g\n", a->input, field, difference, tolerance);
+}
+
+/* The vocabulary of the logits. */
+static const foreign_vocabulary *answer_vocabulary(const answers *a) {
+  return &a->p->vocabulary[a->p->k.decoder ? SYN_TGT : SYN_SRC];
+}
+/* The logit of a token of theirs. */
+static double answer_logit(const answers *a, int row, int number) {
+  const foreign_vocabulary *v = answer_vocabulary(a);
+  return (double)a->z[(size_t)row * (size_t)v->size + (size_t)v->id[number]];
+}
+/* log of the sum of e^logit of a row. */
+static double answer_total(const answers *a, int row) {
+  const int count = answer_vocabulary(a)->count;
+  double most = -INFINITY, sum = 0.0;
+  int i;
+  for (i = 0; i < count; i++) most = fmax(most, answer_logit(a, row, i));
+  for (i = 0; i < count; i++) sum += exp(answer_logit(a, row, i) - most);
+  return most + log(sum);
+}
+
+static int answer_id(const answers *a, int side, int number) {
+  const foreign_vocabulary *v = &a->p->vocabulary[side];
+  if (number < 0 || number >= v->count)
+    fail(FAILED_JOB, "%s: token %d of a vocabulary of %d", a->j->path, number, v->count);
+  return v->id[number];
+}
+/* ids [room] = the tokens of a list; returns how many. */
+static int answer_ids(const answers *a, int side, const json_value *list, int *ids) {
+  const json_value *v = json_first(list);
+  int n = 0;
+  for (; v && n < a->room; v = json_after(a->j, v)) ids[n++] = answer_id(a, side, json_int(v, -1));
+  return n;
+}
+
+static void answer_pass(answers *a) {
+  syn_batch b;
+  memset(&b, 0, sizeof b);
+  b.count = 1;
+  if (a->p->k.encoder) b.src = a->src, b.src_width = a->src_size;
+  if (a->p->k.decoder) b.tgt = a->tgt, b.tgt_width = a->tgt_size;
+  syn_run_forward(a->run, &b);
+  check(a->p->c);
+  a->z = syn_run_logits(a->run, 0, &a->rows);
+}
+
+/* The largest difference to a list of numbers; one of another length is infinitely far. */
+static double list_difference(const answers *a, const json_value *list, const float *x, int count) {
+  const json_value *v = json_first(list);
+  double most = 0.0;
+  int i = 0;
+  for (; v && i < count; v = json_after(a->j, v), i++)
+    most = fmax(most, fabs(json_double(v, NAN) - (double)x[i]));
+  return v || i < count || !(most >= 0.0) ? INFINITY : most;
+}
+
+/* A row of logits in the order of the checkpoint. */
+static double row_difference(const answers *a, const json_value *list, int row) {
+  const foreign_vocabulary *v = answer_vocabulary(a);
+  float *x = (float *)take((size_t)v->count, sizeof *x);
+  double most;
+  int i;
+  for (i = 0; i < v->count; i++) x[i] = (float)answer_logit(a, row, i);
+  most = list_difference(a, list, x, v->count);
+  free(x);
+  return most;
+}
+static void answer_rows(answers *a, const char *field, const json_value *rows) {
+  const json_value *v = json_first(rows);
+  double most = 0.0;
+  int i = 0;
+  for (; v && i < a->rows; v = json_after(a->j, v), i++) most = fmax(most, row_difference(a, v, i));
+  answer_is(a, field, v || i < a->rows ? INFINITY : most, check_logits);
+}
+
+static double answer_log_p(const answers *a, int row, int number) {
+  return answer_logit(a, row, number) - answer_total(a, row);
+}
+
+/* ==============================================================================================
+   >>import search   greedy and beam search as the other programs have them
+   ============================================================================================== */
+
+/* The best token behind the target of the pass; ban: one that is never chosen. */
+static int answer_best(const answers *a, int ban) {
+  const int count = answer_vocabulary(a)->count;
+  int best = -1, i;
+  for (i = 0; i < count; i++)
+    if (i != ban && (best < 0 || answer_logit(a, a->rows - 1, i) > answer_logit(a, a->rows - 1, best)))
+      best = i;
+  return best;
+}
+
+/* Continues the target of `size` tokens; compares with the list, whose last token is the end, or the
+   last there is room for. */
+static void answer_greedy(answers *a, const char *field, const json_value *list, int size) {
+  const int end = answer_vocabulary(a)->special[3];
+  const json_value *v = json_first(list);
+  int wrong = 0, chosen = -1;
+  a->tgt_size = size;
+  for (; v && !wrong && a->tgt_size < a->room; v = json_after(a->j, v)) {
+    wrong = chosen >= 0 && chosen == end;
+    answer_pass(a);
+    chosen = answer_best(a, a->p->banned);
+    wrong |= chosen != json_int(v, -1);
+    a->tgt[a->tgt_size++] = answer_id(a, SYN_TGT, chosen);
+  }
+  answer_is(a, field, wrong ? INFINITY : 0.0, 0.0);
+}
+
+typedef struct hypothesis {
+  int tokens[CHECK_TOKENS], size; /* numbers of the checkpoint */
+  double log_p, score;
+} hypothesis;
+
+static int hypothesis_order(const void *x, const void *y) {
+  const hypothesis *a = (const hypothesis *)x, *b = (const hypothesis *)y;
+  return a->score < b->score ? 1 : -(a->score > b->score);
+}
+
+/* The 2 beam best extensions of all hypotheses, by log_p. */
+static int beam_extend(answers *a, const hypothesis *live, int n, hypothesis *next, int beam) {
+  const int count = answer_vocabulary(a)->count;
+  hypothesis *all = (hypothesis *)take((size_t)n * (size_t)count, sizeof *all);
+  int h, i, k, total = 0;
+  for (h = 0; h < n; h++) {
+    double sum;
+    a->tgt_size = 1;
+    for (i = 0; i < live[h].size; i++)
+      a->tgt[a->tgt_size++] = answer_id(a, SYN_TGT, live[h].tokens[i]);
+    answer_pass(a);
+    sum = answer_total(a, a->rows - 1);
+    for (k = 0; k < count; k++) {
+      hypothesis *to = &all[total];
+      if (k == a->p->banned) continue;
+      *to = live[h];
+      to->tokens[to->size++] = k;
+      to->log_p += answer_logit(a, a->rows - 1, k) - sum;
+      to->score = to->log_p;
+      total++;
+    }
+  }
+  qsort(all, (size_t)total, sizeof *all, hypothesis_order);
+  if (total > 2 * beam) total = 2 * beam;
+  memcpy(next, all, (size_t)total * sizeof *all);
+  free(all);
+  return total;
+}
+
+/* Of each step's 2 beam best, those among the first beam that end are finished; score: log p by
+   tokens, the end included; at the limit the live ones count, too. */
+static int beam_search(answers *a, hypothesis *done, int beam) {
+  const int end = answer_vocabulary(a)->special[3];
+  hypothesis live[16], next[32];
+  int n = 1, finished = 0, step, i;
+  memset(live, 0, sizeof live);
+  for (step = 0; step < CHECK_TOKENS; step++) {
+    const int total = beam_extend(a, live, n, next, beam);
+    for (n = i = 0; i < total && n < beam; i++) {
+      next[i].score = next[i].log_p / (double)next[i].size;
+      if (next[i].tokens[next[i].size - 1] != end) live[n++] = next[i];
+      else if (i < beam) done[finished++] = next[i];
+    }
+  }
+  for (i = 0; i < n; i++) done[finished++] = live[i];
+  qsort(done, (size_t)finished, sizeof *done, hypothesis_order);
+  return finished;
+}
+
+static void answer_beam(answers *a, const json_value *in) {
+  hypothesis done[4 * CHECK_TOKENS + 4];
+  const json_value *list = json_get(a->j, in, "beam4"), *v, *score;
+  int wrong = 0, i = 0, n;
+  if (!list) return;
+  n = beam_search(a, done, 4);
+  for (v = json_first(list); v; v = json_after(a->j, v), i++)
+    wrong |= i >= done[0].size || done[0].tokens[i] != json_int(v, -1);
+  answer_is(a, "beam4", wrong || i != done[0].size ? INFINITY : 0.0, 0.0);
+  score = json_get(a->j, in, "beam4_score");
+  if (score) answer_is(a, "beam4_score", fabs(json_double(score, NAN) - done[0].score), check_numbers);
+  score = n > 1 ? json_get(a->j, in, "beam4_second_score") : NULL;
+  if (score)
+    answer_is(a, "beam4_second_score", fabs(json_double(score, NAN) - done[1].score), check_numbers);
+}
+
+/* ==============================================================================================
+   >>import answers   the fields of each kind of network
+   ============================================================================================== */
+
+/* Mean of -log p of the tokens of a list, the first of them behind row `row`. */
+static double answer_loss(const answers *a, const json_value *list, int row, int skip, int *count) {
+  const json_value *v = json_first(list);
+  double sum = 0.0;
+  int n = 0;
+  for (; v && row + n < a->rows; v = json_after(a->j, v)) {
+    if (skip-- > 0) continue;
+    answer_id(a, SYN_TGT, json_int(v, -1));
+    sum -= answer_log_p(a, row + n, json_int(v, -1));
+    n++;
+  }
+  *count += n;
+  return n ? sum / (double)n : 0.0;
+}
+
+static void answer_number(answers *a, const json_value *in, const char *field, double x) {
+  const json_value *v = json_get(a->j, in, field);
+  if (v) answer_is(a, field, fabs(json_double(v, NAN) - x), check_numbers);
+}
+
+/* Returns the sum of the losses of its tokens, whose number is added to *count. */
+static double answer_lm(answers *a, const json_value *in, int *count) {
+  const json_value *ids = json_get(a->j, in, "ids"), *greedy = json_get(a->j, in, "greedy");
+  const json_value *prompt = json_get(a->j, in, "prompt"), *sorted;
+  int own = 0;
+  double loss;
+  a->tgt_size = answer_ids(a, SYN_TGT, ids, a->tgt);
+  answer_pass(a);
+  answer_rows(a, "logits", json_get(a->j, in, "logits"));
+  loss = answer_loss(a, ids, 0, 1, &own);
+  answer_number(a, in, "loss", loss);
+  sorted = json_get(a->j, in, "loss_of_sorted_half");
+  if (sorted) {
+    own = 0;
+    loss = answer_loss(a, greedy, (int)prompt->count - 1, 0, &own);
+    answer_number(a, in, "loss_of_sorted_half", loss);
+  }
+  *count += own;
+  loss *= (double)own;
+  if (greedy)
+    answer_greedy(a, "greedy", greedy, answer_ids(a, SYN_TGT, prompt ? prompt : ids, a->tgt));
+  return loss;
+}
+
+/* The output of a layer at a row of the source. */
+static void answer_layer(answers *a, const json_value *in, const char *field, const char *path,
+                         int row) {
+  const json_value *list = json_get(a->j, in, field);
+  syn_value value;
+  if (!list) return;
+  syn_run_value(a->run, path, 0, &value);
+  check(a->p->c);
+  answer_is(a, field, list_difference(a, list, value.x + (size_t)row * (size_t)value.shape[1],
+                                      value.shape[1]), check_numbers * 10);
+}
+
+/* The path of the last operation of the encoder, in front of the head. */
+static const char *encoder_end(const checkpoint *p) {
+  const char *path = NULL;
+  size_t i;
+  for (i = 0; i < syn_model_node_count(p->m); i++) {
+    const syn_node *n = syn_model_node(p->m, i);
+    int at;
+    if (sscanf(n->path, "encoder.%d", &at) == 1 && (!p->hidden || at < p->hidden)) path = n->path;
+  }
+  return path;
+}
+
+static double answer_seq2seq(answers *a, const json_value *in, int *count) {
+  const json_value *labels = json_get(a->j, in, "labels"), *greedy = json_get(a->j, in, "greedy");
+  int own = 0;
+  double loss;
+  a->src_size = answer_ids(a, SYN_SRC, json_get(a->j, in, "source"), a->src);
+  a->tgt_size = answer_ids(a, SYN_TGT, json_get(a->j, in, "decoder_input"), a->tgt);
+  answer_pass(a);
+  answer_rows(a, "logits", json_get(a->j, in, "logits"));
+  loss = answer_loss(a, labels, 0, 0, &own);
+  answer_number(a, in, "loss", loss);
+  answer_layer(a, in, "encoder_last_position", encoder_end(a->p), a->src_size - 1);
+  *count += own;
+  if (greedy) answer_greedy(a, "greedy", greedy, 1);
+  answer_beam(a, in);
+  return loss * (double)own;
+}
+
+/* Masked tokens: places with the right ids, or the places where ids and masked_ids differ. */
+static double answer_masked(answers *a, const json_value *in, int *count) {
+  const json_value *pairs = json_get(a->j, in, "masked"), *v;
+  const json_value *places = json_get(a->j, in, "masked_positions"), *ids = json_get(a->j, in, "ids");
+  double sum = 0.0;
+  int n = 0;
+  for (v = json_first(pairs ? pairs : places); v; v = json_after(a->j, v), n++) {
+    const json_value *place = pairs ? json_first(v) : v, *id = json_after(a->j, place);
+    const int row = json_int(place, -1);
+    int i;
+    if (!pairs) for (i = 0, id = json_first(ids); i < row && id; i++) id = json_after(a->j, id);
+    if (row < 0 || row >= a->rows || !id) fail(FAILED_JOB, "%s: a masked token is wrong", a->j->path);
+    answer_id(a, SYN_SRC, json_int(id, -1));
+    sum -= answer_log_p(a, row, json_int(id, -1));
+  }
+  answer_number(a, in, "loss", n ? sum / (double)n : 0.0);
+  *count += n;
+  return sum;
+}
+
+/* The logits at some places; the best five tokens everywhere. */
+static void answer_places(answers *a, const json_value *in) {
+  const json_value *place = json_first(json_get(a->j, in, "masked_positions"));
+  const json_value *row = json_first(json_get(a->j, in, "logits_at_masked"));
+  const json_value *ids = json_first(json_get(a->j, in, "top5_ids")), *id, *z;
+  const json_value *logits = json_first(json_get(a->j, in, "top5_logits"));
+  double most = 0.0;
+  int at;
+  for (; place && row; place = json_after(a->j, place), row = json_after(a->j, row)) {
+    at = json_int(place, -1);
+    most = fmax(most, at < 0 || at >= a->rows ? INFINITY : row_difference(a, row, at));
+  }
+  if (json_get(a->j, in, "logits_at_masked")) answer_is(a, "logits_at_masked", most, 2e-4);
+  most = 0.0;
+  for (at = 0; ids && logits && at < a->rows; at++) {
+    for (id = json_first(ids), z = json_first(logits); id && z; id = json_after(a->j, id)) {
+      const int number = json_int(id, -1);
+      answer_id(a, SYN_SRC, number);
+      most = fmax(most, fabs(answer_logit(a, at, number) - json_double(z, NAN)));
+      z = json_after(a->j, z);
+    }
+    ids = json_after(a->j, ids);
+    logits = json_after(a->j, logits);
+  }
+  if (json_get(a->j, in, "top5_ids")) answer_is(a, "top5_logits", most, 2e-4);
+}
+
+static double answer_tag(answers *a, const json_value *in, int *count) {
+  const json_value *ids = json_get(a->j, in, "masked_ids"), *mean = json_get(a->j, in, "mean_pooled");
+  const json_value *logits = json_get(a->j, in, "logits");
+  const char *hidden = encoder_end(a->p);
+  a->src_size = answer_ids(a, SYN_SRC, ids ? ids : json_get(a->j, in, "ids"), a->src);
+  answer_pass(a);
+  if (logits) answer_rows(a, "logits", logits);
+  answer_layer(a, in, "last_hidden_first_row", hidden, 0);
+  if (mean) {
+    float *x = (float *)take(mean->count, sizeof *x);
+    syn_run_vector(a->run, hidden, 0, SYN_VECTOR_MEAN, x, (int)mean->count);
+    check(a->p->c);
+    answer_is(a, "mean_pooled", list_difference(a, mean, x, (int)mean->count), check_numbers);
+    free(x);
+  }
+  answer_places(a, in);
+  return answer_masked(a, in, count);
+}
+
+/* ==============================================================================================
+   >>import check   a file of answers
+   ============================================================================================== */
+
+/* The token behind which the types of BERT change, of the first input that has both: a checkpoint
+   without a tokenizer does not tell it. 0: none. */
+static int answers_separator(const json *j) {
+  const json_value *in = json_first(json_get(j, j->at, "inputs"));
+  for (; in; in = json_after(j, in)) {
+    const json_value *id = json_first(json_get(j, in, "ids"));
+    const json_value *type = json_first(json_get(j, in, "token_types"));
+    while (id && type && json_after(j, type)) {
+      if (!json_int(type, 0) && json_int(json_after(j, type), 0) == 1) return json_int(id, 0);
+      id = json_after(j, id);
+      type = json_after(j, type);
+    }
+  }
+  return 0;
+}
+
+/* Tokens of the longest list of an input. */
+static int answers_longest(const json *j, const json_value *inputs) {
+  const json_value *in, *list;
+  uint32_t most = 1;
+  for (in = json_first(inputs); in; in = json_after(j, in))
+    for (list = json_first(in); list; list = json_after(j, list))
+      if (list->kind == JSON_LIST && list->count > most) most = list->count;
+  return (int)(most < 1 << 20 ? most : 1 << 20) + CHECK_TOKENS;
+}
+
+static void answers_open(answers *a, checkpoint *p, const json *j, int longest) {
+  syn_limits limits;
+  memset(a, 0, sizeof *a);
+  memset(&limits, 0, sizeof limits);
+  a->p = p;
+  a->j = j;
+  a->room = longest;
+  limits.sentences = 1;
+  limits.keep = 1;
+  limits.src_rows = limits.length = longest;
+  a->run = syn_run_new(p->c, p->m, &limits);
+  check(p->c);
+  a->src = (int *)take((size_t)longest, sizeof *a->src);
+  a->tgt = (int *)take((size_t)longest, sizeof *a->tgt);
+}
+
+static int answers_close(answers *a) {
+  printf("%d passed, %d failed\n", a->passed, a->failed);
+  syn_run_free(a->run);
+  free(a->src);
+  free(a->tgt);
+  return a->failed ? FAILED_JOB : 0;
+}
+
+/* Checks a file; returns the exit status. */
+static int answers_check(checkpoint *p, const json *j) {
+  const json_value *inputs = json_get(j, j->at, "inputs"), *in;
+  double sum = 0.0;
+  answers a;
+  int count = 0;
+  answers_open(&a, p, j, answers_longest(j, inputs));
+  for (in = json_first(inputs); in; in = json_after(j, in), a.input++) {
+    if (p->k.encoder && p->k.decoder) sum += answer_seq2seq(&a, in, &count);
+    else sum += p->k.encoder ? answer_tag(&a, in, &count) : answer_lm(&a, in, &count);
+  }
+  if (count) answer_number(&a, j->at, "mean_loss", sum / (double)count);
+  return answers_close(&a);
+}
+
+/* ==============================================================================================
+   >>import command
+   ============================================================================================== */
+
+static int run_import(const arguments *a) {
+  const char *answers = opt_text(a, "check"), *output = opt_text(a, "output");
+  syn_import_options o;
+  checkpoint p;
+  syn_context c;
+  json j;
+  int status = 0;
+  memset(&j, 0, sizeof j);
+  memset(&o, 0, sizeof o);
+  context_open(&c, a);
+  o.tokenizer = opt_text(a, "tokenizer");
+  o.max_len = opt_int(a, "max-len");
+  o.report = stdout;
+  if (*answers) {
+    j = json_parse(read_file(answers), answers);
+    o.separator = answers_separator(&j);
+  }
+  checkpoint_import(&p, &c, a->words[0], &o);
+  syn_model_save(&c, p.m, output);
+  check(&c);
+  if (*answers) status = answers_check(&p, &j);
+  json_free(&j);
+  syn_model_free(p.m);
+  checkpoint_free(&p);
+  return status;
+}
