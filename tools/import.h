@@ -1,6 +1,5 @@
 /* import.h   reads the checkpoints of other programs: the text of the network, and its weights.
-   A part of syn.c, which includes it behind text.h and json.h; a C program that wants syn_import
-   includes synthesizer.h, tool.h, text.h, json.h and this. */
+   A part of syn.c, which includes it behind token_files.h. */
 
 /* It stands here and not in synthesizer.h, on the public functions alone: a program that runs a
    model reads a model file, and needs none of this. So the library and its boards stay small, and a
@@ -12,7 +11,15 @@
    ============================================================================================== */
 
 /* How a tensor is stored. Q8_0, Q4_0, Q4_K: blocks of GGUF. */
-enum { FOREIGN_F32, FOREIGN_F16, FOREIGN_BF16, FOREIGN_I8, FOREIGN_I16, FOREIGN_I32, FOREIGN_OTHER };
+enum {
+  FOREIGN_F32,
+  FOREIGN_F16,
+  FOREIGN_BF16,
+  FOREIGN_I8,
+  FOREIGN_I16,
+  FOREIGN_I32,
+  FOREIGN_OTHER
+};
 
 typedef struct foreign {
   const char *name; /* in the names of the checkpoint, or after it */
@@ -28,17 +35,16 @@ typedef struct foreign {
 /* The tokens of one side. Ours: 0 padding, 1 unknown, 2 begin, 3 end; the others of the checkpoint
    follow from 4 on in its order. */
 typedef struct foreign_vocabulary {
-  int count, size;   /* tokens of the checkpoint; of ours */
-  int special[4];    /* numbers of padding, unknown, begin, end in the checkpoint; -1: none */
-  int *number, *id;  /* [size] our id to its number, -1: it has none; [count] back */
+  int count, size;  /* tokens of the checkpoint; of ours */
+  int special[4];   /* numbers of padding, unknown, begin, end in the checkpoint; -1: none */
+  int *number, *id; /* [size] our id to its number, -1: it has none; [count] back */
 } foreign_vocabulary;
 
 typedef struct syn_import_options {
   const char *tokenizer; /* a file or folder; 0: what lies beside the checkpoint */
   int max_len;           /* 0: that of the checkpoint, at most IMPORT_LENGTH */
-  int separator; /* number of the token between two texts (BERT's [SEP]) where no tokenizer tells it;
-                    0: none */
-  FILE *report;  /* gets text and tensors; 0: nothing does */
+  int separator;         /* number of BERT's [SEP], where no tokenizer tells it; 0: none */
+  FILE *report;          /* gets text and tensors; 0: nothing does */
 } syn_import_options;
 
 enum { IMPORT_LENGTH = 4096, IMPORT_BLOCKS = 64 };
@@ -58,9 +64,9 @@ typedef struct checkpoint {
   buffer encoder, decoder, rules;
   syn_config k;
   foreign_vocabulary vocabulary[2]; /* SYN_SRC, SYN_TGT */
-  syn_tokenizer *tokenizers[2];
-  int hidden;         /* layers of the encoder in front of the head; 0: all */
-  int banned;         /* number of a token that a search never chooses; -1: none */
+  syn_tokenizer *tokenizer;         /* of both sides; null: the model works with ids alone */
+  int hidden;                       /* layers of the encoder in front of the head; 0: all */
+  int banned;                       /* number of a token that a search never chooses; -1: none */
   syn_model *m;
 } checkpoint;
 
@@ -99,8 +105,8 @@ static foreign *checkpoint_add(checkpoint *p, const char *name, int type, int ra
 
 /* The tensor of this name, also behind the name of the part of a model that holds it. */
 static foreign *checkpoint_find(const checkpoint *p, const char *name) {
-  static const char *const parts[] = {"", "transformer.", "model.", "bert.", "roberta.",
-                                      "distilbert.", "albert."};
+  static const char *const parts[] = {"",         "transformer.", "model.", "bert.",
+                                      "roberta.", "distilbert.",  "albert."};
   char whole[300];
   foreign wanted, *found = NULL;
   size_t i;
@@ -158,7 +164,8 @@ static float *foreign_floats(const checkpoint *p, const foreign *t) {
 
 /* Keys that change nothing of what is computed without dropout, or only what a search does. */
 static const char *const idle_keys =
-    "architectures|_name_or_path|torch_dtype|dtype|transformers_version|use_cache|initializer_range|"
+    "architectures|_name_or_path|torch_dtype|dtype|transformers_version|use_cache|initializer_"
+    "range|"
     "initializer_factor|init_std|attention_dropout|activation_dropout|classifier_dropout|"
     "classifier_dropout_prob|attn_pdrop|embd_pdrop|attention_probs_dropout_prob|summary_type|"
     "summary_use_proj|summary_activation|summary_proj_to_labels|summary_first_dropout|id2label|"
@@ -170,7 +177,8 @@ static const char *const idle_keys =
     "remove_invalid_values|forced_bos_token_id|forced_eos_token_id|chunk_size_feed_forward|"
     "tokenizer_class|model_type|pretraining_tp|is_encoder_decoder|is_decoder|is_llama_config|"
     "directionality|pooler_fc_size|pooler_num_attention_heads|pooler_num_fc_layers|"
-    "pooler_size_per_head|pooler_type|n_ctx|reorder_and_upcast_attn|eos_token_ids|seq_classif_dropout|"
+    "pooler_size_per_head|pooler_type|n_ctx|reorder_and_upcast_attn|eos_token_ids|seq_classif_"
+    "dropout|"
     "qa_dropout|down_scale_factor|gap_size|net_structure_type|num_memory_blocks|n_positions|"
     "max_position_embeddings|sinusoidal_pos_embds|encoder_layerdrop|decoder_layerdrop|"
     "decoder_vocab_size|num_hidden_layers|bad_words_ids|max_window_layers|output_scores|"
@@ -186,9 +194,12 @@ static void value_text(const checkpoint *p, const json_value *v, char out[80]) {
   }
   if (kind && kind->kind == JSON_TEXT) v = kind;
   if (!v) snprintf(out, 80, "nothing");
-  else if (v->kind < JSON_NUM) snprintf(out, 80, "%s", words[v->kind]);
-  else if (v->kind <= JSON_TEXT) snprintf(out, 80, "%.*s", short_size(v->text), v->text.at);
-  else snprintf(out, 80, v->kind == JSON_LIST ? "a list" : "an object");
+  else if (v->kind < JSON_NUM)
+    snprintf(out, 80, "%s", words[v->kind]);
+  else if (v->kind <= JSON_TEXT)
+    snprintf(out, 80, "%.*s", short_size(v->text), v->text.at);
+  else
+    snprintf(out, 80, v->kind == JSON_LIST ? "a list" : "an object");
 }
 
 /* The value of a key, which is known from now on; null: it is not there, or null. */
@@ -197,8 +208,8 @@ static const json_value *key_of(checkpoint *p, const char *name) {
   if (v) p->known[v - p->config.at] = 1;
   return v && v->kind != JSON_NULL ? v : NULL;
 }
-static void key_fail(const checkpoint *p, const char *name, const json_value *v, const char *wanted)
-    NO_RETURN;
+static void key_fail(const checkpoint *p, const char *name, const json_value *v,
+                     const char *wanted) NO_RETURN;
 static void key_fail(const checkpoint *p, const char *name, const json_value *v,
                      const char *wanted) {
   char text[80];
@@ -244,10 +255,16 @@ static int key_token(checkpoint *p, const char *name) {
 
 /* The word of our language for an activation. */
 static const char *key_activation(checkpoint *p, const char *name, const char *otherwise) {
-  static const char *const words[][2] = {
-      {"gelu_new", "gelu"}, {"gelu_pytorch_tanh", "gelu"}, {"gelu_fast", "gelu"},
-      {"gelu", "gelu_erf"}, {"gelu_python", "gelu_erf"}, {"relu", "relu"}, {"silu", "swish"},
-      {"swish", "swish"}, {"quick_gelu", "quick_gelu"}, {"tanh", "tanh"}};
+  static const char *const words[][2] = {{"gelu_new", "gelu"},
+                                         {"gelu_pytorch_tanh", "gelu"},
+                                         {"gelu_fast", "gelu"},
+                                         {"gelu", "gelu_erf"},
+                                         {"gelu_python", "gelu_erf"},
+                                         {"relu", "relu"},
+                                         {"silu", "swish"},
+                                         {"swish", "swish"},
+                                         {"quick_gelu", "quick_gelu"},
+                                         {"tanh", "tanh"}};
   const json_value *v = key_of(p, name);
   size_t i;
   for (i = 0; i < COUNT(words); i++)
@@ -266,8 +283,10 @@ static void keys_done(const checkpoint *p) {
     if (p->known[v - p->config.at] || v->kind <= JSON_FALSE || in_choices(idle_keys, name) ||
         (v->kind >= JSON_LIST && !v->count))
       continue;
-    fail(FAILED_JOB, "%s: %s: %s: this key is not known, so that the network might compute "
-         "something else", p->path, name, text);
+    fail(FAILED_JOB,
+         "%s: %s: %s: this key is not known, so that the network might compute "
+         "something else",
+         p->path, name, text);
   }
 }
 
@@ -276,11 +295,11 @@ static void keys_done(const checkpoint *p) {
    ============================================================================================== */
 
 /* A rule is a line:   OURS THEIRS [options]     or   - THEIRS: known, not needed
-   OURS is the name of a parameter, THEIRS that of a tensor; * in both stands for 0, 1, 2 ... as long
-   as there is such a parameter (in a line with -: for any text). In place of THEIRS a number fills
+   OURS is the name of a parameter, THEIRS that of a tensor; * in both stands for 0, 1, 2 ... while
+   there is such a parameter (in a line with -: for any text). In place of THEIRS a number fills
    all of it. Options: T: theirs is [in,out], ours [out,in]. 1/3: the second third of its rows.
-   @0/2: it fills the first half of our rows. +2: without its first 2 rows. <: ours may be fewer rows,
-   the first ones. ?: nothing, where there is no such tensor. Rows of embeddings and of the output
+   @0/2: it fills the first half of our rows. +2: without its first 2 rows. <: ours may be fewer
+   rows, the first ones. ?: nothing, where there is no such tensor. Rows of embeddings and of out
    are those of the tokens, see foreign_vocabulary. */
 
 typedef struct map_rule {
@@ -303,18 +322,24 @@ static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
     if (!word.size) continue;
     snprintf(text, sizeof text, "%.*s", (int)(word.size < 199 ? word.size : 199), word.at);
     if (!words++) snprintf(r.ours, sizeof r.ours, "%.119s", text);
-    else if (words == 2) snprintf(r.theirs, sizeof r.theirs, "%s", text);
-    else if (!strcmp(text, "T")) r.transposed = 1;
-    else if (!strcmp(text, "<")) r.fewer = 1;
-    else if (!strcmp(text, "?")) r.optional = 1;
+    else if (words == 2)
+      snprintf(r.theirs, sizeof r.theirs, "%s", text);
+    else if (!strcmp(text, "T"))
+      r.transposed = 1;
+    else if (!strcmp(text, "<"))
+      r.fewer = 1;
+    else if (!strcmp(text, "?"))
+      r.optional = 1;
     else if (sscanf(text, "+%d", &r.skip) != 1 && sscanf(text, "@%d/%d", &r.to, &r.tos) != 2 &&
              sscanf(text, "%d/%d", &r.part, &r.parts) != 2)
       words = 99;
   }
   if (words < 2 || words > 50 || r.parts < 1 || r.part < 0 || r.part >= r.parts || r.tos < 1 ||
       r.to < 0 || r.to >= r.tos || r.skip < 0)
-    fail(FAILED_JOB, "%s: line %lu of the map: %.*s: wanted OURS THEIRS [T] [I/N] [@I/N] [+N] [<] "
-         "[?]", p->path, (unsigned long)number, short_size(line), line.at);
+    fail(FAILED_JOB,
+         "%s: line %lu of the map: %.*s: wanted OURS THEIRS [T] [I/N] [@I/N] [+N] [<] "
+         "[?]",
+         p->path, (unsigned long)number, short_size(line), line.at);
   r.constant = parse_number(r.theirs, &r.value);
   return r;
 }
@@ -323,7 +348,8 @@ static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
 static void name_with(char *out, size_t size, const char *name, int i) {
   const size_t before = strcspn(name, "*");
   if (name[before]) snprintf(out, size, "%.*s%d%s", (int)before, name, i, name + before + 1);
-  else snprintf(out, size, "%s", name);
+  else
+    snprintf(out, size, "%s", name);
 }
 
 /* Whether a name is the pattern, in which a * stands for any text. */
@@ -331,9 +357,12 @@ static int name_fits(const char *name, const char *pattern) {
   const char *star = NULL, *from = name;
   while (*name) {
     if (*pattern == '*') star = ++pattern, from = name;
-    else if (*pattern == *name) pattern++, name++;
-    else if (star) pattern = star, name = ++from;
-    else return 0;
+    else if (*pattern == *name)
+      pattern++, name++;
+    else if (star)
+      pattern = star, name = ++from;
+    else
+      return 0;
   }
   while (*pattern == '*') pattern++;
   return !*pattern;
@@ -392,9 +421,11 @@ static size_t rule_apply(checkpoint *p, const map_rule *r, const syn_param *mine
   theirs = shape[0] / (size_t)r->parts;
   theirs = theirs > (size_t)r->skip ? theirs - (size_t)r->skip : 0;
   if (mine_rows % (size_t)r->tos || shape[0] % (size_t)r->parts || cols != shape[1] ||
-      (v ? theirs != (size_t)v->count : r->fewer ? theirs < rows : theirs != rows))
-    fail(FAILED_JOB, "%s: tensor %s has %lu rows of %lu numbers for %s, wanted: %lu of %lu", p->path,
-         t->name, (unsigned long)theirs, (unsigned long)shape[1], mine->name,
+      (v          ? theirs != (size_t)v->count
+       : r->fewer ? theirs < rows
+                  : theirs != rows))
+    fail(FAILED_JOB, "%s: tensor %s has %lu rows of %lu numbers for %s, wanted: %lu of %lu",
+         p->path, t->name, (unsigned long)theirs, (unsigned long)shape[1], mine->name,
          (unsigned long)(v ? (size_t)v->count : rows), (unsigned long)cols);
   x = foreign_floats(p, t);
   place_rows(mine, r, v, x, shape, rows);
@@ -429,8 +460,9 @@ static void rule_run(checkpoint *p, const map_rule *r, size_t *filled) {
     name_with(theirs, sizeof theirs, r->theirs, i);
     mine = syn_model_find(p->m, ours);
     if (!mine && i) return;
-    if (!mine) fail(FAILED_JOB, "%s: line %lu of the map: the network has no parameter %s", p->path,
-                    (unsigned long)r->line, ours);
+    if (!mine)
+      fail(FAILED_JOB, "%s: line %lu of the map: the network has no parameter %s", p->path,
+           (unsigned long)r->line, ours);
     while (syn_model_param(p->m, at) != mine) at++;
     t = r->constant ? NULL : checkpoint_find(p, theirs);
     if (!t && !r->constant && r->optional) continue;
@@ -479,7 +511,11 @@ static void map_run(checkpoint *p) {
 static void vocabulary_make(checkpoint *p, int side, int count) {
   foreign_vocabulary *v = &p->vocabulary[side];
   int i, k, next = 4, specials = 0;
+  double numbers = 0.0;
   v->count = count;
+  for (i = 0; (size_t)i < p->count; i++) numbers += (double)p->tensors[i].count;
+  if ((double)count > numbers)
+    fail(FAILED_JOB, "%s: a vocabulary of %d, more than there are numbers", p->path, count);
   for (i = 0; i < 4; i++) {
     int same = 0;
     if (v->special[i] >= count)
@@ -526,7 +562,8 @@ static void put_line(buffer *b, const char *format, ...) {
   va_start(args, format);
   size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  put(b, text, (size_t)(size < (int)sizeof text ? size : (int)sizeof text - 1));
+  if (size >= (int)sizeof text) fail(FAILED_JOB, "%s: too long a line", text);
+  put(b, text, (size_t)size);
 }
 
 /* The length: what the options want, of a checkpoint with a table of places at most that. */
@@ -560,9 +597,10 @@ static void gpt2_family(checkpoint *p) {
   length_is(p, key_size(p, "n_positions", 1024), 1);
   specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
                key_token(p, "eos_token_id"));
-  put_line(&p->decoder, "learn_pos -> repeat(%d, res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> "
-           "res(norm(eps=%.9g) -> ffl(%d, %s))) -> norm(eps=%.9g)", layers, eps,
-           scaled ? "" : ", scale=1", eps, n, act, eps);
+  put_line(&p->decoder,
+           "learn_pos -> repeat(%d, res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> "
+           "res(norm(eps=%.9g) -> ffl(%d, %s))) -> norm(eps=%.9g)",
+           layers, eps, scaled ? "" : ", scale=1", eps, n, act, eps);
   put_line(&p->rules,
            "tgt.embed wte.weight\n"
            "decoder.0.w wpe.weight <\n"
@@ -601,7 +639,8 @@ static double rope_base(checkpoint *p) {
 static void llama_family(checkpoint *p) {
   const int qwen = json_is(key_of(p, "model_type"), "qwen2");
   const int d = key_size(p, "hidden_size", -1), heads = key_size(p, "num_attention_heads", -1);
-  const int layers = key_layers(p, "num_hidden_layers", -1), n = key_size(p, "intermediate_size", -1);
+  const int layers = key_layers(p, "num_hidden_layers", -1),
+            n = key_size(p, "intermediate_size", -1);
   const int kv = key_size(p, "num_key_value_heads", heads), c = key_size(p, "head_dim", d / heads);
   const double eps = key_number(p, "rms_norm_eps", 1e-6), base = rope_base(p);
   const int bias = key_true(p, "attention_bias", qwen), of_ff = key_true(p, "mlp_bias", 0);
@@ -609,7 +648,8 @@ static void llama_family(checkpoint *p) {
   int window = key_int(p, "sliding_window", 0);
   char more[80] = "";
   if (qwen && !key_true(p, "use_sliding_window", 0)) window = 0;
-  else if (qwen) key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
+  else if (qwen)
+    key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
   if (strcmp(act, "swish") && strcmp(act, "gelu"))
     key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
   p->k.task = "lm";
@@ -620,10 +660,12 @@ static void llama_family(checkpoint *p) {
   specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
                key_token(p, "eos_token_id"));
   if (window) snprintf(more, sizeof more, ", window=%d", window);
-  put_line(&p->decoder, "rope(base=%.9g) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
+  put_line(&p->decoder,
+           "rope(base=%.9g) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
            "bias=%d, kv=%d%s)) -> res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=%d))) -> "
-           "rms_norm(eps=%.9g)", base, layers, eps, c, bias, kv, more, eps, n,
-           *act == 's' ? "swiglu" : "geglu", of_ff, eps);
+           "rms_norm(eps=%.9g)",
+           base, layers, eps, c, bias, kv, more, eps, n, *act == 's' ? "swiglu" : "geglu", of_ff,
+           eps);
   put_line(&p->rules,
            "tgt.embed embed_tokens.weight\n"
            "decoder.1.*.0.0.g layers.*.input_layernorm.weight\n"
@@ -638,12 +680,14 @@ static void llama_family(checkpoint *p) {
            "decoder.2.g norm.weight\nout.b 0\n- *.rotary_emb.inv_freq\n%s",
            *p->k.tie == 'o' ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
   if (bias)
-    put_line(&p->rules, "decoder.1.*.0.1.b_q layers.*.self_attn.q_proj.bias\n"
+    put_line(&p->rules,
+             "decoder.1.*.0.1.b_q layers.*.self_attn.q_proj.bias\n"
              "decoder.1.*.0.1.b_k layers.*.self_attn.k_proj.bias\n"
              "decoder.1.*.0.1.b_v layers.*.self_attn.v_proj.bias\ndecoder.1.*.0.1.b_o %s\n",
              qwen ? "0" : "layers.*.self_attn.o_proj.bias");
   if (of_ff)
-    put_line(&p->rules, "decoder.1.*.1.1.b layers.*.mlp.up_proj.bias @0/2\n"
+    put_line(&p->rules,
+             "decoder.1.*.1.1.b layers.*.mlp.up_proj.bias @0/2\n"
              "decoder.1.*.1.1.b layers.*.mlp.gate_proj.bias @1/2\n"
              "decoder.1.*.1.2.b layers.*.mlp.down_proj.bias\n");
 }
@@ -656,17 +700,21 @@ static void t5_stack(checkpoint *p, const char *side, const char *ff, int gated,
   const double eps = key_number(p, "layer_norm_epsilon", 1e-6);
   static const char *const names[] = {"q", "k", "v", "o"};
   int i, k;
-  put_line(decoder ? &p->decoder : &p->encoder, "rel_pos(%d, %d) -> repeat(%d, "
+  put_line(decoder ? &p->decoder : &p->encoder,
+           "rel_pos(%d, %d) -> repeat(%d, "
            "res(rms_norm(eps=%.9g) -> syn_att(V, scale=1, c=%d)) -> ",
            key_size(p, "relative_attention_num_buckets", 32),
            key_size(p, "relative_attention_max_distance", 128), layers, eps, c);
   if (decoder)
     put_line(&p->decoder, "res(rms_norm(eps=%.9g) -> mh_dot_att(scale=1, c=%d)) -> ", eps, c);
-  put_line(decoder ? &p->decoder : &p->encoder, "res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=0))) "
-           "-> rms_norm(eps=%.9g)", eps, key_size(p, "d_ff", 2048), ff, eps);
-  put_line(&p->rules, "%s.0.w %s.block.0.layer.0.SelfAttention.relative_attention_bias.weight T\n"
-           "%s.2.g %s.final_layer_norm.weight\n- %s.embed_tokens.weight\n", side, side, side, side,
-           side);
+  put_line(decoder ? &p->decoder : &p->encoder,
+           "res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=0))) "
+           "-> rms_norm(eps=%.9g)",
+           eps, key_size(p, "d_ff", 2048), ff, eps);
+  put_line(&p->rules,
+           "%s.0.w %s.block.0.layer.0.SelfAttention.relative_attention_bias.weight T\n"
+           "%s.2.g %s.final_layer_norm.weight\n- %s.embed_tokens.weight\n",
+           side, side, side, side, side);
   for (i = 0; i <= last; i++)
     put_line(&p->rules, "%s.1.*.%d.0.g %s.block.*.layer.%d.layer_norm.weight\n", side, i, side, i);
   for (i = 0; i < last; i++)
@@ -676,22 +724,27 @@ static void t5_stack(checkpoint *p, const char *side, const char *ff, int gated,
   put_line(&p->rules, "%s.1.*.%d.2.w %s.block.*.layer.%d.DenseReluDense.wo.weight\n", side, last,
            side, last);
   if (gated)
-    put_line(&p->rules, "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_1.weight @0/2\n"
-             "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_0.weight @1/2\n", side, last, side,
-             last, side, last, side, last);
+    put_line(&p->rules,
+             "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_1.weight @0/2\n"
+             "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi_0.weight @1/2\n",
+             side, last, side, last, side, last, side, last);
   else
     put_line(&p->rules, "%s.1.*.%d.1.w %s.block.*.layer.%d.DenseReluDense.wi.weight\n", side, last,
              side, last);
 }
 
 static void t5_family(checkpoint *p) {
-  static const char *const kinds[][2] = {{"relu", "relu"}, {"gelu", "gelu_erf"},
-      {"gated-gelu", "geglu"}, {"gated-silu", "swiglu"}, {"silu", "swish"}};
+  static const char *const kinds[][2] = {{"relu", "relu"},
+                                         {"gelu", "gelu_erf"},
+                                         {"gated-gelu", "geglu"},
+                                         {"gated-silu", "swiglu"},
+                                         {"silu", "swish"}};
   const json_value *kind = key_of(p, "feed_forward_proj");
   const int tied = key_true(p, "tie_word_embeddings", 1);
   size_t i = 0;
   while (kind && i < COUNT(kinds) && !json_is(kind, kinds[i][0])) i++;
-  if (i == COUNT(kinds)) key_fail(p, "feed_forward_proj", kind, "relu, gelu, gated-gelu, gated-silu");
+  if (i == COUNT(kinds))
+    key_fail(p, "feed_forward_proj", kind, "relu, gelu, gated-gelu, gated-silu");
   key_must(p, "is_gated_act", i == 2 || i == 3 ? "true" : "false");
   key_must(p, "dense_act_fn", "relu|gelu|gelu_new|silu");
   p->k.task = "seq2seq";
@@ -705,7 +758,8 @@ static void t5_family(checkpoint *p) {
   t5_stack(p, "encoder", kinds[i][1], i == 2 || i == 3, key_size(p, "d_kv", 64));
   t5_stack(p, "decoder", kinds[i][1], i == 2 || i == 3, key_size(p, "d_kv", 64));
   if (tied) put_line(&p->decoder, " -> scale(%.9g)", 1.0 / sqrt((double)p->k.d_model));
-  put_line(&p->rules, "tgt.embed shared.weight\nout.b 0\n"
+  put_line(&p->rules,
+           "tgt.embed shared.weight\nout.b 0\n"
            "- decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n%s",
            tied ? "- lm_head.weight\n" : "src.embed shared.weight\nout.w lm_head.weight\n");
 }
@@ -713,36 +767,44 @@ static void t5_family(checkpoint *p) {
 /* Attention and norm of a side of marian. ours: which layer of the block; theirs: its name. */
 static void marian_attention(checkpoint *p, const char *side, int ours, const char *theirs,
                              const char *norm) {
-  static const char *const names[][2] = {{"q", "q_proj"}, {"k", "k_proj"}, {"v", "v_proj"},
-                                         {"o", "out_proj"}};
+  static const char *const names[][2] = {
+      {"q", "q_proj"}, {"k", "k_proj"}, {"v", "v_proj"}, {"o", "out_proj"}};
   int k;
   for (k = 0; k < 4; k++)
-    put_line(&p->rules, "%s.1.*.%d.0.w_%s %s.layers.*.%s.%s.weight\n"
-             "%s.1.*.%d.0.b_%s %s.layers.*.%s.%s.bias\n", side, ours, names[k][0], side, theirs,
-             names[k][1], side, ours, names[k][0], side, theirs, names[k][1]);
+    put_line(&p->rules,
+             "%s.1.*.%d.0.w_%s %s.layers.*.%s.%s.weight\n"
+             "%s.1.*.%d.0.b_%s %s.layers.*.%s.%s.bias\n",
+             side, ours, names[k][0], side, theirs, names[k][1], side, ours, names[k][0], side,
+             theirs, names[k][1]);
   put_line(&p->rules, "%s.1.*.%d.g %s.layers.*.%s.weight\n%s.1.*.%d.b %s.layers.*.%s.bias\n", side,
            ours + 1, side, norm, side, ours + 1, side, norm);
 }
 
 static void marian_stack(checkpoint *p, const char *side, const char *act) {
-  const int decoder = *side == 'd', ff = decoder ? 4 : 2, scaled = key_true(p, "scale_embedding", 0);
+  const int decoder = *side == 'd', ff = decoder ? 4 : 2,
+            scaled = key_true(p, "scale_embedding", 0);
   const int layers = key_layers(p, decoder ? "decoder_layers" : "encoder_layers", 12);
-  const int heads = key_size(p, decoder ? "decoder_attention_heads" : "encoder_attention_heads", 16);
+  const int heads =
+      key_size(p, decoder ? "decoder_attention_heads" : "encoder_attention_heads", 16);
   buffer *text = decoder ? &p->decoder : &p->encoder;
-  put_line(text, "pos(layout=half%s) -> repeat(%d, res(syn_att(V, heads=%d, bias=1)) -> "
-           "norm(eps=1e-5) -> ", scaled ? "" : ", scale=0", layers, heads);
-  if (decoder)
-    put_line(text, "res(mh_dot_att(heads=%d, bias=1)) -> norm(eps=1e-5) -> ", heads);
+  put_line(text,
+           "pos(layout=half%s) -> repeat(%d, res(syn_att(V, heads=%d, bias=1)) -> "
+           "norm(eps=1e-5) -> ",
+           scaled ? "" : ", scale=0", layers, heads);
+  if (decoder) put_line(text, "res(mh_dot_att(heads=%d, bias=1)) -> norm(eps=1e-5) -> ", heads);
   put_line(text, "res(ffl(%d, %s)) -> norm(eps=1e-5))",
            key_size(p, decoder ? "decoder_ffn_dim" : "encoder_ffn_dim", 4096), act);
   marian_attention(p, side, 0, "self_attn", "self_attn_layer_norm");
   if (decoder) marian_attention(p, side, 2, "encoder_attn", "encoder_attn_layer_norm");
-  put_line(&p->rules, "%s.1.*.%d.0.w %s.layers.*.fc1.weight\n%s.1.*.%d.0.b %s.layers.*.fc1.bias\n"
-           "%s.1.*.%d.1.w %s.layers.*.fc2.weight\n%s.1.*.%d.1.b %s.layers.*.fc2.bias\n", side, ff,
-           side, side, ff, side, side, ff, side, side, ff, side);
-  put_line(&p->rules, "%s.1.*.%d.g %s.layers.*.final_layer_norm.weight\n"
+  put_line(&p->rules,
+           "%s.1.*.%d.0.w %s.layers.*.fc1.weight\n%s.1.*.%d.0.b %s.layers.*.fc1.bias\n"
+           "%s.1.*.%d.1.w %s.layers.*.fc2.weight\n%s.1.*.%d.1.b %s.layers.*.fc2.bias\n",
+           side, ff, side, side, ff, side, side, ff, side, side, ff, side);
+  put_line(&p->rules,
+           "%s.1.*.%d.g %s.layers.*.final_layer_norm.weight\n"
            "%s.1.*.%d.b %s.layers.*.final_layer_norm.bias\n- *%s.embed_positions.weight\n"
-           "- *%s.embed_tokens.weight\n", side, ff + 1, side, side, ff + 1, side, side, side);
+           "- *%s.embed_tokens.weight\n",
+           side, ff + 1, side, side, ff + 1, side, side, side);
 }
 
 static void marian_family(checkpoint *p) {
@@ -775,26 +837,51 @@ typedef struct bert_names {
   const char *dense, *norm, *table, *bias;
 } bert_names;
 
-static const bert_names bert_layers = {
-    "encoder.layer.*", "attention.self.query", "attention.self.key", "attention.self.value",
-    "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense",
-    "output.LayerNorm", "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-    "embeddings.word_embeddings.weight", "cls.predictions.bias"};
+static const bert_names bert_layers = {"encoder.layer.*",
+                                       "attention.self.query",
+                                       "attention.self.key",
+                                       "attention.self.value",
+                                       "attention.output.dense",
+                                       "attention.output.LayerNorm",
+                                       "intermediate.dense",
+                                       "output.dense",
+                                       "output.LayerNorm",
+                                       "cls.predictions.transform.dense",
+                                       "cls.predictions.transform.LayerNorm",
+                                       "embeddings.word_embeddings.weight",
+                                       "cls.predictions.bias"};
 static const bert_names roberta_layers = {
-    "encoder.layer.*", "attention.self.query", "attention.self.key", "attention.self.value",
-    "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense",
-    "output.LayerNorm", "lm_head.dense", "lm_head.layer_norm", "embeddings.word_embeddings.weight",
+    "encoder.layer.*",      "attention.self.query",   "attention.self.key",
+    "attention.self.value", "attention.output.dense", "attention.output.LayerNorm",
+    "intermediate.dense",   "output.dense",           "output.LayerNorm",
+    "lm_head.dense",        "lm_head.layer_norm",     "embeddings.word_embeddings.weight",
     "lm_head.bias"};
-static const bert_names distilbert_layers = {
-    "transformer.layer.*", "attention.q_lin", "attention.k_lin", "attention.v_lin",
-    "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm",
-    "vocab_transform", "vocab_layer_norm", "embeddings.word_embeddings.weight",
-    "vocab_projector.bias"};
-static const bert_names albert_layers = {
-    "encoder.albert_layer_groups.0.albert_layers.0", "attention.query", "attention.key",
-    "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output",
-    "full_layer_layer_norm", "predictions.dense", "predictions.LayerNorm",
-    "embeddings.word_embeddings.weight", "predictions.bias"};
+static const bert_names distilbert_layers = {"transformer.layer.*",
+                                             "attention.q_lin",
+                                             "attention.k_lin",
+                                             "attention.v_lin",
+                                             "attention.out_lin",
+                                             "sa_layer_norm",
+                                             "ffn.lin1",
+                                             "ffn.lin2",
+                                             "output_layer_norm",
+                                             "vocab_transform",
+                                             "vocab_layer_norm",
+                                             "embeddings.word_embeddings.weight",
+                                             "vocab_projector.bias"};
+static const bert_names albert_layers = {"encoder.albert_layer_groups.0.albert_layers.0",
+                                         "attention.query",
+                                         "attention.key",
+                                         "attention.value",
+                                         "attention.dense",
+                                         "attention.LayerNorm",
+                                         "ffn",
+                                         "ffn_output",
+                                         "full_layer_layer_norm",
+                                         "predictions.dense",
+                                         "predictions.LayerNorm",
+                                         "embeddings.word_embeddings.weight",
+                                         "predictions.bias"};
 
 /* Weight and bias of a linear layer; of a norm, whose old names are gamma and beta. */
 static void rule_linear(checkpoint *p, const char *ours, const char *layer, const char *theirs) {
@@ -804,9 +891,11 @@ static void rule_linear(checkpoint *p, const char *ours, const char *layer, cons
 }
 static void rule_norm(checkpoint *p, const char *ours, const char *layer, const char *theirs) {
   const char *dot = *layer ? "." : "";
-  put_line(&p->rules, "%s.g %s%s%s.weight ?\n%s.b %s%s%s.bias ?\n%s.g %s%s%s.gamma ?\n"
-           "%s.b %s%s%s.beta ?\n", ours, layer, dot, theirs, ours, layer, dot, theirs, ours, layer,
-           dot, theirs, ours, layer, dot, theirs);
+  put_line(&p->rules,
+           "%s.g %s%s%s.weight ?\n%s.b %s%s%s.bias ?\n%s.g %s%s%s.gamma ?\n"
+           "%s.b %s%s%s.beta ?\n",
+           ours, layer, dot, theirs, ours, layer, dot, theirs, ours, layer, dot, theirs, ours,
+           layer, dot, theirs);
 }
 /* The block at `path`: attention, norm, ff, norm. */
 static void bert_block(checkpoint *p, const char *path, const bert_names *n) {
@@ -842,16 +931,19 @@ static void bert_head(checkpoint *p, int at, const bert_names *n, const char *he
   rule_linear(p, ours, "", n->dense);
   snprintf(ours, sizeof ours, "encoder.%d", at + 1);
   rule_norm(p, ours, "", n->norm);
-  put_line(&p->rules, "out.w %s\nout.b %s\n- cls.predictions.decoder.*\n- lm_head.decoder.*\n"
-           "- predictions.decoder.*\n- vocab_projector.weight\n", n->table, n->bias);
+  put_line(&p->rules,
+           "out.w %s\nout.b %s\n- cls.predictions.decoder.*\n- lm_head.decoder.*\n"
+           "- predictions.decoder.*\n- vocab_projector.weight\n",
+           n->table, n->bias);
 }
 
 /* bert and roberta: the same blocks; roberta's places begin behind its padding. */
 static void bert_family(checkpoint *p) {
   const int roberta = json_is(key_of(p, "model_type"), "roberta");
-  const int padding = key_token(p, "pad_token_id"), skip = roberta ? (padding < 0 ? 1 : padding) + 1
-                                                                   : 0;
-  const int layers = key_layers(p, "num_hidden_layers", 12), types = key_size(p, "type_vocab_size", 2);
+  const int padding = key_token(p, "pad_token_id"),
+            skip = roberta ? (padding < 0 ? 1 : padding) + 1 : 0;
+  const int layers = key_layers(p, "num_hidden_layers", 12),
+            types = key_size(p, "type_vocab_size", 2);
   const int n = key_size(p, "intermediate_size", 3072);
   const double eps = key_number(p, "layer_norm_eps", 1e-12);
   const char *act = key_activation(p, "hidden_act", "gelu");
@@ -866,13 +958,16 @@ static void bert_family(checkpoint *p) {
   length_is(p, key_size(p, "max_position_embeddings", 512) - skip, 1);
   specials_are(p, padding, -1, key_token(p, "bos_token_id"),
                larger(key_token(p, "sep_token_id"), key_token(p, "eos_token_id")));
-  put_line(&p->encoder, "learn_pos -> types(%d) -> norm(eps=%.9g) -> repeat(%d, res(syn_att(V, "
-           "bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))", types, eps, layers,
-           eps, n, act, eps);
-  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+  put_line(&p->encoder,
+           "learn_pos -> types(%d) -> norm(eps=%.9g) -> repeat(%d, res(syn_att(V, "
+           "bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))",
+           types, eps, layers, eps, n, act, eps);
+  put_line(&p->rules,
+           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight < +%d\n"
            "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.dense.*\n"
-           "- *embeddings.position_ids\n- cls.seq_relationship.*\n", skip);
+           "- *embeddings.position_ids\n- cls.seq_relationship.*\n",
+           skip);
   rule_norm(p, "encoder.2", "embeddings", "LayerNorm");
   bert_block(p, "encoder.3.*", roberta ? &roberta_layers : &bert_layers);
   snprintf(head, sizeof head, " -> ff(act=%s) -> norm(eps=%.9g)", roberta ? "gelu_erf" : act, eps);
@@ -891,9 +986,12 @@ static void distilbert_family(checkpoint *p) {
   p->k.dropout = (float)key_number(p, "dropout", 0.1);
   length_is(p, key_size(p, "max_position_embeddings", 512), 1);
   specials_are(p, key_token(p, "pad_token_id"), -1, -1, -1);
-  put_line(&p->encoder, "learn_pos -> norm(eps=1e-12) -> repeat(%d, res(syn_att(V, bias=1)) -> "
-           "norm(eps=1e-12) -> res(ffl(%d, %s)) -> norm(eps=1e-12))", layers, n, act);
-  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+  put_line(&p->encoder,
+           "learn_pos -> norm(eps=1e-12) -> repeat(%d, res(syn_att(V, bias=1)) -> "
+           "norm(eps=1e-12) -> res(ffl(%d, %s)) -> norm(eps=1e-12))",
+           layers, n, act);
+  put_line(&p->rules,
+           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight <\n- *embeddings.position_ids\n");
   rule_norm(p, "encoder.1", "embeddings", "LayerNorm");
   bert_block(p, "encoder.2.*", &distilbert_layers);
@@ -908,7 +1006,8 @@ static void albert_family(checkpoint *p) {
   const double eps = key_number(p, "layer_norm_eps", 1e-12);
   const char *act = key_activation(p, "hidden_act", "gelu_new");
   char head[120];
-  if (layers > 1024) key_fail(p, "num_hidden_layers", key_of(p, "num_hidden_layers"), "at most 1024");
+  if (layers > 1024)
+    key_fail(p, "num_hidden_layers", key_of(p, "num_hidden_layers"), "at most 1024");
   key_must(p, "num_hidden_groups", "1");
   key_must(p, "inner_group_num", "1");
   key_must(p, "position_embedding_type", "absolute");
@@ -921,10 +1020,12 @@ static void albert_family(checkpoint *p) {
   specials_are(p, key_token(p, "pad_token_id"), -1, -1, key_token(p, "sep_token_id"));
   key_token(p, "bos_token_id");
   key_token(p, "eos_token_id");
-  put_line(&p->encoder, "learn_pos -> types(%d) -> norm(eps=%.9g) -> linear(%d) -> share(%d, "
-           "res(syn_att(V, bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))", types,
-           eps, d, layers, eps, key_size(p, "intermediate_size", 16384), act, eps);
-  put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\n"
+  put_line(&p->encoder,
+           "learn_pos -> types(%d) -> norm(eps=%.9g) -> linear(%d) -> share(%d, "
+           "res(syn_att(V, bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))",
+           types, eps, d, layers, eps, key_size(p, "intermediate_size", 16384), act, eps);
+  put_line(&p->rules,
+           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight <\n"
            "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.*\n"
            "- *embeddings.position_ids\n- sop_classifier.*\n");
@@ -939,9 +1040,10 @@ static const struct {
   const char *name; /* model_type */
   void (*read)(checkpoint *p);
 } families[] = {
-    {"gpt2", gpt2_family}, {"llama", llama_family}, {"mistral", llama_family},
-    {"qwen2", llama_family}, {"t5", t5_family}, {"marian", marian_family}, {"bert", bert_family},
-    {"roberta", bert_family}, {"distilbert", distilbert_family}, {"albert", albert_family}};
+    {"gpt2", gpt2_family},    {"llama", llama_family},  {"mistral", llama_family},
+    {"qwen2", llama_family},  {"t5", t5_family},        {"marian", marian_family},
+    {"bert", bert_family},    {"roberta", bert_family}, {"distilbert", distilbert_family},
+    {"albert", albert_family}};
 
 /* ==============================================================================================
    >>import safetensors   a folder of config.json and model.safetensors, also in several files
@@ -951,13 +1053,16 @@ static void safetensors_add(checkpoint *p, const char *path) {
   syn_file *f;
   size_t i;
   int k;
-  if (p->n_files == IMPORT_BLOCKS) fail(FAILED_JOB, "%s: more than %d files", p->path, IMPORT_BLOCKS);
+  if (p->n_files == IMPORT_BLOCKS)
+    fail(FAILED_JOB, "%s: more than %d files", p->path, IMPORT_BLOCKS);
   f = p->files[p->n_files++] = syn_file_load(p->c, path);
   check(p->c);
   for (i = 0; i < syn_file_count(f); i++) {
     const syn_entry *e = syn_file_entry(f, i);
-    const int type = e->dtype == SYN_F32 ? FOREIGN_F32 : e->dtype == SYN_F16 ? FOREIGN_F16
-                   : e->dtype == SYN_BF16 ? FOREIGN_BF16 : FOREIGN_OTHER;
+    const int type = e->dtype == SYN_F32    ? FOREIGN_F32
+                     : e->dtype == SYN_F16  ? FOREIGN_F16
+                     : e->dtype == SYN_BF16 ? FOREIGN_BF16
+                                            : FOREIGN_OTHER;
     foreign *t;
     if (e->rank > 4) fail(FAILED_JOB, "%s: tensor %s has %d axes", path, e->name, e->rank);
     t = checkpoint_add(p, e->name, type, e->rank);
@@ -987,10 +1092,11 @@ static void safetensors_index(checkpoint *p, const char *folder, const char *pat
 
 static void pickle_refuse(const char *path) NO_RETURN;
 static void pickle_refuse(const char *path) {
-  fail(FAILED_JOB, "%s: this is a pickle of torch, a program that would be executed. Convert it: "
+  fail(FAILED_JOB,
+       "%s: this is a pickle of torch, a program that would be executed. Convert it: "
        "python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.contiguous().clone() "
-       "for k, v in torch.load('%s', weights_only=True).items()}, 'model.safetensors')\"", path,
-       path);
+       "for k, v in torch.load('%s', weights_only=True).items()}, 'model.safetensors')\"",
+       path, path);
 }
 
 /* The folder of a file; the caller frees it. */
@@ -1002,7 +1108,8 @@ static char *folder_of(const char *path) {
 }
 
 static void folder_read(checkpoint *p, const char *folder) {
-  char *config = path_inside(folder, "config.json"), *file = path_inside(folder, "model.safetensors");
+  char *config = path_inside(folder, "config.json"),
+       *file = path_inside(folder, "model.safetensors");
   char *index = path_inside(folder, "model.safetensors.index.json");
   char *torch = path_inside(folder, "pytorch_model.bin");
   const json_value *type;
@@ -1010,9 +1117,12 @@ static void folder_read(checkpoint *p, const char *folder) {
   p->config = json_parse(read_file(config), config);
   p->known = (unsigned char *)take(p->config.count, 1);
   if (file_exists(file)) safetensors_add(p, file);
-  else if (file_exists(index)) safetensors_index(p, folder, index);
-  else if (file_exists(torch)) pickle_refuse(torch);
-  else fail(FAILED_JOB, "%s: there is no model.safetensors beside config.json", folder);
+  else if (file_exists(index))
+    safetensors_index(p, folder, index);
+  else if (file_exists(torch))
+    pickle_refuse(torch);
+  else
+    fail(FAILED_JOB, "%s: there is no model.safetensors beside config.json", folder);
   free(config);
   free(file);
   free(index);
@@ -1021,7 +1131,8 @@ static void folder_read(checkpoint *p, const char *folder) {
   type = key_of(p, "model_type");
   while (i < COUNT(families) && !json_is(type, families[i].name)) i++;
   if (i == COUNT(families))
-    key_fail(p, "model_type", type, "gpt2, llama, mistral, qwen2, t5, marian, bert, roberta, "
+    key_fail(p, "model_type", type,
+             "gpt2, llama, mistral, qwen2, t5, marian, bert, roberta, "
              "distilbert, albert");
   families[i].read(p);
   p->vocabulary[0].count = p->vocabulary[1].count = key_size(p, "vocab_size", -1);
@@ -1042,13 +1153,49 @@ static void checkpoint_read(checkpoint *p) {
   if (!f && !file_exists(config))
     fail(FAILED_JOB, "%s: a checkpoint is wanted: a folder with config.json, or a file", p->path);
   if (!f) folder_read(p, p->path);
-  else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2))) pickle_refuse(p->path);
+  else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2)))
+    pickle_refuse(p->path);
   else if (got > 8 && head[8] == '{') {
     char *folder = folder_of(p->path);
     folder_read(p, folder);
     free(folder);
-  } else fail(FAILED_JOB, "%s: this is no checkpoint that is read: safetensors", p->path);
+  } else
+    fail(FAILED_JOB, "%s: this is no checkpoint that is read: safetensors", p->path);
   free(config);
+}
+
+/* Refuses a configuration that asks for more memory than the file: its network has copies of the
+   embeddings at most, biases of zeros and four more tokens. */
+static void checkpoint_size(const checkpoint *p) {
+  syn_model *outline = syn_model_outline(p->c, &p->k, NULL);
+  double mine = 0.0, theirs = 0.0;
+  size_t i;
+  check(p->c);
+  for (i = 0; i < syn_model_param_count(outline); i++)
+    mine += (double)syn_model_param(outline, i)->size;
+  for (i = 0; i < p->count; i++) theirs += (double)p->tensors[i].count;
+  syn_model_free(outline);
+  if (mine > 4.0 * theirs + 100000.0)
+    fail(FAILED_JOB, "%s: the network has %.0f weights, the checkpoint %.0f", p->path, mine,
+         theirs);
+}
+
+/* The tokenizer that the options name, or the one in the folder of the checkpoint. Its numbers of
+   padding, unknown, begin and end then count, not those of the configuration. */
+static void checkpoint_tokenizer(checkpoint *p) {
+  const char *wanted = p->options->tokenizer;
+  const int count = p->vocabulary[SYN_TGT].count;
+  char *file = tokenizer_path(p->path);
+  int side, i;
+  if (!wanted && strcmp(file, p->path) != 0) wanted = file;
+  if (wanted) {
+    syn_tokenizer *t = tokenizer_read(p->c, wanted, (size_t)count);
+    for (side = 0; side < 2; side++)
+      for (i = 0; i < 4; i++) p->vocabulary[side].special[i] = syn_tokenizer_number(t, i);
+    if (p->options->report) fprintf(p->options->report, "tokenizer %s\n", wanted);
+    p->tokenizer = t;
+  }
+  free(file);
 }
 
 static void checkpoint_build(checkpoint *p) {
@@ -1059,6 +1206,7 @@ static void checkpoint_build(checkpoint *p) {
   p->k.src_vocab = p->k.encoder ? p->vocabulary[SYN_SRC].size : 0;
   p->k.tgt_vocab = p->k.decoder ? p->vocabulary[SYN_TGT].size : 0;
   if (*p->k.task == 't') p->k.classes = p->k.src_vocab;
+  checkpoint_size(p);
   p->m = syn_model_new(p->c, &p->k);
   check(p->c);
 }
@@ -1089,6 +1237,7 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
   p->path = path;
   p->banned = -1;
   checkpoint_read(p);
+  checkpoint_tokenizer(p);
   for (side = 0; side < 2; side++) {
     int *special = p->vocabulary[side].special;
     if (special[3] < 0 && o->separator > 0) special[3] = o->separator;
@@ -1100,6 +1249,7 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
     if (p->k.decoder) fprintf(o->report, "decoder %s\n", p->k.decoder);
   }
   map_run(p);
+  if (p->tokenizer) syn_model_set_tokenizers(p->m, p->tokenizer, p->tokenizer);
 }
 
 /* A model with the weights of a checkpoint, or the end of the program with a line on stderr. */

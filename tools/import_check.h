@@ -2,24 +2,27 @@
    A part of syn.c, which includes it behind import.h. */
 
 /* The answers are JSON: one object with `inputs`, or one object a line. Token numbers are those of
-   the checkpoint. Everything is computed by forward passes over ids, so that an input may begin with
-   any token and a search follow the rules of the other program. Each field of each input is one
-   check. */
+   the checkpoint. Everything is computed by forward passes over ids, so that an input may begin
+   with any token and a search follow the rules of the other program. Each field of each input is
+   one check. */
 
 enum { CHECK_TOKENS = 12 }; /* the searches make so many tokens at most */
-static const double check_logits = 1e-4, check_numbers = 1e-5;
+static const double check_logits = 1e-4, check_numbers = 1e-5, far_off = 1e300;
+
+/* The larger difference; one that is not a number is far off. */
+static double farther(double a, double b) { return b <= a ? a : b <= far_off ? b : far_off; }
 
 typedef struct answers {
   checkpoint *p;
   const json *j;
   syn_run *run;
   int *src, *tgt, src_size, tgt_size, room; /* ids of the pass */
-  const float *z; /* logits [rows, V] of our ids */
+  const float *z;                           /* logits [rows, V] of our ids */
   int rows, passed, failed, input;
 } answers;
 
 static void answer_is(answers *a, const char *field, double difference, double tolerance) {
-  if (difference <= tolerance) {
+  if (difference <= tolerance) { /* not so for one that is not a number */
     a->passed++;
     return;
   }
@@ -39,7 +42,7 @@ static double answer_logit(const answers *a, int row, int number) {
 /* log of the sum of e^logit of a row. */
 static double answer_total(const answers *a, int row) {
   const int count = answer_vocabulary(a)->count;
-  double most = -INFINITY, sum = 0.0;
+  double most = -far_off, sum = 0.0;
   int i;
   for (i = 0; i < count; i++) most = fmax(most, answer_logit(a, row, i));
   for (i = 0; i < count; i++) sum += exp(answer_logit(a, row, i) - most);
@@ -77,8 +80,8 @@ static double list_difference(const answers *a, const json_value *list, const fl
   double most = 0.0;
   int i = 0;
   for (; v && i < count; v = json_after(a->j, v), i++)
-    most = fmax(most, fabs(json_double(v, NAN) - (double)x[i]));
-  return v || i < count || !(most >= 0.0) ? INFINITY : most;
+    most = farther(most, fabs(json_double(v, far_off) - (double)x[i]));
+  return v || i < count ? far_off : most;
 }
 
 /* A row of logits in the order of the checkpoint. */
@@ -96,8 +99,9 @@ static void answer_rows(answers *a, const char *field, const json_value *rows) {
   const json_value *v = json_first(rows);
   double most = 0.0;
   int i = 0;
-  for (; v && i < a->rows; v = json_after(a->j, v), i++) most = fmax(most, row_difference(a, v, i));
-  answer_is(a, field, v || i < a->rows ? INFINITY : most, check_logits);
+  for (; v && i < a->rows; v = json_after(a->j, v), i++)
+    most = farther(most, row_difference(a, v, i));
+  answer_is(a, field, v || i < a->rows ? far_off : most, check_logits);
 }
 
 static double answer_log_p(const answers *a, int row, int number) {
@@ -113,13 +117,14 @@ static int answer_best(const answers *a, int ban) {
   const int count = answer_vocabulary(a)->count;
   int best = -1, i;
   for (i = 0; i < count; i++)
-    if (i != ban && (best < 0 || answer_logit(a, a->rows - 1, i) > answer_logit(a, a->rows - 1, best)))
+    if (i != ban &&
+        (best < 0 || answer_logit(a, a->rows - 1, i) > answer_logit(a, a->rows - 1, best)))
       best = i;
   return best;
 }
 
-/* Continues the target of `size` tokens; compares with the list, whose last token is the end, or the
-   last there is room for. */
+/* Continues the target of `size` tokens; compares with the list, whose last token is the end, or
+   the last there is room for. */
 static void answer_greedy(answers *a, const char *field, const json_value *list, int size) {
   const int end = answer_vocabulary(a)->special[3];
   const json_value *v = json_first(list);
@@ -132,7 +137,7 @@ static void answer_greedy(answers *a, const char *field, const json_value *list,
     wrong |= chosen != json_int(v, -1);
     a->tgt[a->tgt_size++] = answer_id(a, SYN_TGT, chosen);
   }
-  answer_is(a, field, wrong ? INFINITY : 0.0, 0.0);
+  answer_is(a, field, wrong ? far_off : 0.0, 0.0);
 }
 
 typedef struct hypothesis {
@@ -186,7 +191,8 @@ static int beam_search(answers *a, hypothesis *done, int beam) {
     for (n = i = 0; i < total && n < beam; i++) {
       next[i].score = next[i].log_p / (double)next[i].size;
       if (next[i].tokens[next[i].size - 1] != end) live[n++] = next[i];
-      else if (i < beam) done[finished++] = next[i];
+      else if (i < beam)
+        done[finished++] = next[i];
     }
   }
   for (i = 0; i < n; i++) done[finished++] = live[i];
@@ -202,12 +208,14 @@ static void answer_beam(answers *a, const json_value *in) {
   n = beam_search(a, done, 4);
   for (v = json_first(list); v; v = json_after(a->j, v), i++)
     wrong |= i >= done[0].size || done[0].tokens[i] != json_int(v, -1);
-  answer_is(a, "beam4", wrong || i != done[0].size ? INFINITY : 0.0, 0.0);
+  answer_is(a, "beam4", wrong || i != done[0].size ? far_off : 0.0, 0.0);
   score = json_get(a->j, in, "beam4_score");
-  if (score) answer_is(a, "beam4_score", fabs(json_double(score, NAN) - done[0].score), check_numbers);
+  if (score)
+    answer_is(a, "beam4_score", fabs(json_double(score, far_off) - done[0].score), check_numbers);
   score = n > 1 ? json_get(a->j, in, "beam4_second_score") : NULL;
   if (score)
-    answer_is(a, "beam4_second_score", fabs(json_double(score, NAN) - done[1].score), check_numbers);
+    answer_is(a, "beam4_second_score", fabs(json_double(score, far_off) - done[1].score),
+              check_numbers);
 }
 
 /* ==============================================================================================
@@ -231,7 +239,7 @@ static double answer_loss(const answers *a, const json_value *list, int row, int
 
 static void answer_number(answers *a, const json_value *in, const char *field, double x) {
   const json_value *v = json_get(a->j, in, field);
-  if (v) answer_is(a, field, fabs(json_double(v, NAN) - x), check_numbers);
+  if (v) answer_is(a, field, fabs(json_double(v, far_off) - x), check_numbers);
 }
 
 /* Returns the sum of the losses of its tokens, whose number is added to *count. */
@@ -266,8 +274,10 @@ static void answer_layer(answers *a, const json_value *in, const char *field, co
   if (!list) return;
   syn_run_value(a->run, path, 0, &value);
   check(a->p->c);
-  answer_is(a, field, list_difference(a, list, value.x + (size_t)row * (size_t)value.shape[1],
-                                      value.shape[1]), check_numbers * 10);
+  answer_is(
+      a, field,
+      list_difference(a, list, value.x + (size_t)row * (size_t)value.shape[1], value.shape[1]),
+      check_numbers * 10);
 }
 
 /* The path of the last operation of the encoder, in front of the head. */
@@ -301,16 +311,19 @@ static double answer_seq2seq(answers *a, const json_value *in, int *count) {
 
 /* Masked tokens: places with the right ids, or the places where ids and masked_ids differ. */
 static double answer_masked(answers *a, const json_value *in, int *count) {
-  const json_value *pairs = json_get(a->j, in, "masked"), *v;
-  const json_value *places = json_get(a->j, in, "masked_positions"), *ids = json_get(a->j, in, "ids");
+  const json_value *masked = json_get(a->j, in, "masked"), *v;
+  const json_value *places = json_get(a->j, in, "masked_positions"),
+                   *ids = json_get(a->j, in, "ids");
   double sum = 0.0;
   int n = 0;
-  for (v = json_first(pairs ? pairs : places); v; v = json_after(a->j, v), n++) {
-    const json_value *place = pairs ? json_first(v) : v, *id = json_after(a->j, place);
+  for (v = json_first(masked ? masked : places); v; v = json_after(a->j, v), n++) {
+    const json_value *place = masked ? json_first(v) : v, *id = json_after(a->j, place);
     const int row = json_int(place, -1);
     int i;
-    if (!pairs) for (i = 0, id = json_first(ids); i < row && id; i++) id = json_after(a->j, id);
-    if (row < 0 || row >= a->rows || !id) fail(FAILED_JOB, "%s: a masked token is wrong", a->j->path);
+    if (!masked)
+      for (i = 0, id = json_first(ids); i < row && id; i++) id = json_after(a->j, id);
+    if (row < 0 || row >= a->rows || !id)
+      fail(FAILED_JOB, "%s: a masked token is wrong", a->j->path);
     answer_id(a, SYN_SRC, json_int(id, -1));
     sum -= answer_log_p(a, row, json_int(id, -1));
   }
@@ -329,7 +342,7 @@ static void answer_places(answers *a, const json_value *in) {
   int at;
   for (; place && row; place = json_after(a->j, place), row = json_after(a->j, row)) {
     at = json_int(place, -1);
-    most = fmax(most, at < 0 || at >= a->rows ? INFINITY : row_difference(a, row, at));
+    most = farther(most, at < 0 || at >= a->rows ? far_off : row_difference(a, row, at));
   }
   if (json_get(a->j, in, "logits_at_masked")) answer_is(a, "logits_at_masked", most, 2e-4);
   most = 0.0;
@@ -337,7 +350,7 @@ static void answer_places(answers *a, const json_value *in) {
     for (id = json_first(ids), z = json_first(logits); id && z; id = json_after(a->j, id)) {
       const int number = json_int(id, -1);
       answer_id(a, SYN_SRC, number);
-      most = fmax(most, fabs(answer_logit(a, at, number) - json_double(z, NAN)));
+      most = farther(most, fabs(answer_logit(a, at, number) - json_double(z, far_off)));
       z = json_after(a->j, z);
     }
     ids = json_after(a->j, ids);
@@ -347,7 +360,8 @@ static void answer_places(answers *a, const json_value *in) {
 }
 
 static double answer_tag(answers *a, const json_value *in, int *count) {
-  const json_value *ids = json_get(a->j, in, "masked_ids"), *mean = json_get(a->j, in, "mean_pooled");
+  const json_value *ids = json_get(a->j, in, "masked_ids"),
+                   *mean = json_get(a->j, in, "mean_pooled");
   const json_value *logits = json_get(a->j, in, "logits");
   const char *hidden = encoder_end(a->p);
   a->src_size = answer_ids(a, SYN_SRC, ids ? ids : json_get(a->j, in, "ids"), a->src);
@@ -428,7 +442,8 @@ static int answers_check(checkpoint *p, const json *j) {
   answers_open(&a, p, j, answers_longest(j, inputs));
   for (in = json_first(inputs); in; in = json_after(j, in), a.input++) {
     if (p->k.encoder && p->k.decoder) sum += answer_seq2seq(&a, in, &count);
-    else sum += p->k.encoder ? answer_tag(&a, in, &count) : answer_lm(&a, in, &count);
+    else
+      sum += p->k.encoder ? answer_tag(&a, in, &count) : answer_lm(&a, in, &count);
   }
   if (count) answer_number(&a, j->at, "mean_loss", sum / (double)count);
   return answers_close(&a);
@@ -439,7 +454,7 @@ static int answers_check(checkpoint *p, const json *j) {
    ============================================================================================== */
 
 static int run_import(const arguments *a) {
-  const char *answers = opt_text(a, "check"), *output = opt_text(a, "output");
+  const char *expected = opt_text(a, "check"), *output = opt_text(a, "output");
   syn_import_options o;
   checkpoint p;
   syn_context c;
@@ -448,17 +463,17 @@ static int run_import(const arguments *a) {
   memset(&j, 0, sizeof j);
   memset(&o, 0, sizeof o);
   context_open(&c, a);
-  o.tokenizer = opt_text(a, "tokenizer");
+  o.tokenizer = *opt_text(a, "tokenizer") ? opt_text(a, "tokenizer") : NULL;
   o.max_len = opt_int(a, "max-len");
   o.report = stdout;
-  if (*answers) {
-    j = json_parse(read_file(answers), answers);
+  if (*expected) {
+    j = json_parse(read_file(expected), expected);
     o.separator = answers_separator(&j);
   }
   checkpoint_import(&p, &c, a->words[0], &o);
   syn_model_save(&c, p.m, output);
   check(&c);
-  if (*answers) status = answers_check(&p, &j);
+  if (*expected) status = answers_check(&p, &j);
   json_free(&j);
   syn_model_free(p.m);
   checkpoint_free(&p);

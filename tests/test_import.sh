@@ -1,0 +1,94 @@
+#!/bin/sh
+# The command-line tool: `syn import` on checkpoints of other programs, tiny and random, written with
+# their answers by tiny_checkpoints.py; what it refuses.
+# Run from anywhere: sh tests/test_import.sh    CC names the compiler, SYN a tool already built.
+# Ends with "import: N checks, N failed"; exit 1 when any failed.
+
+. "$(dirname "$0")/checks.sh"
+need_syn
+command -v python3 >/dev/null || {
+  echo "needs python3"
+  exit 77
+}
+python3 "$(dirname "$0")/tiny_checkpoints.py" made
+
+# answers NAME CHECKS: the model of that checkpoint gives the answers, and is a model file
+answers() {
+  is "$1" "$2 passed, 0 failed" "$("$SYN" import "made/$1" -o m.safetensors --check "made/$1/expected.json" | tail -1)"
+  is "$1: a model file" 0 "$("$SYN" info -m m.safetensors >info 2>&1; echo $?)"
+}
+answers gpt2 8
+answers gpt2-untied 8
+answers llama 8
+answers mistral 8
+answers qwen2 8
+answers t5-v1_0 6
+answers t5-v1_1 6
+answers marian 6
+answers bert 2
+answers albert 2
+
+# a wrong answer is found
+sed 's/"loss": [0-9.]*/"loss": 3.5/g' made/qwen2/expected.json >wrong.json
+"$SYN" import made/qwen2 -o m.safetensors --check wrong.json >out
+is 'wrong answers: status' 1 $?
+is 'wrong answers' '6 passed, 2 failed' "$(tail -1 out)"
+has 'wrong answers are named' '*input 1: loss: off by*' "$(cat out)"
+
+# smaller weights, and training on
+"$SYN" quantize -m m.safetensors -o q.safetensors --type i8
+is 'quantize: status' 0 $?
+"$SYN" import made/gpt2 -o m.safetensors --max-len 8 >out
+has 'a shorter table of places' '*max_len 8,*' "$("$SYN" info -m m.safetensors)"
+
+# refused NAME PATTERN ARGUMENT...: status 1, one line on stderr, no model
+refused() {
+  name=$1 pattern=$2
+  shift 2
+  rm -f no.safetensors
+  "$SYN" import "$@" -o no.safetensors >out 2>err
+  is "$name: status" 1 $?
+  is "$name: lines" 1 "$(wc -l <err | tr -d ' ')"
+  has "$name" "$pattern" "$(cat err)"
+  is "$name: no model" 0 "$(ls no.safetensors 2>/dev/null | wc -l | tr -d ' ')"
+}
+# changed SED: the checkpoint of mistral with another configuration
+changed() {
+  rm -rf c && cp -r made/mistral c
+  sed "$1" made/mistral/config.json >c/config.json
+}
+changed 's/"rope_scaling": null/"rope_scaling": {"rope_type": "yarn", "factor": 4}/'
+refused 'a scaling' '*rope_scaling: yarn is not read*' c
+changed 's/"silu"/"mish"/'
+refused 'an activation' '*hidden_act: mish is not read*' c
+changed 's/^{/{"logit_scale": 2, /'
+refused 'an unknown key' '*logit_scale: 2: this key is not known*' c
+changed 's/"mistral"/"gptj"/'
+refused 'a family' '*model_type: gptj is not read*' c
+changed 's/"num_hidden_layers": 2/"num_hidden_layers": 1/'
+refused 'tensors left over' '*tensor model.layers.1.* belongs to nothing*' c
+changed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/'
+refused 'a missing tensor' '*tensor layers.2.* is missing*' c
+changed 's/"num_hidden_layers": 2/"num_hidden_layers": 2000000/'
+refused 'too many layers' '*num_hidden_layers: 2000000 is not read*' c
+changed 's/"intermediate_size": 12/"intermediate_size": 16/'
+refused 'another shape' '*tensor model.layers.0.mlp.up_proj.weight has 12 rows of 8 numbers*' c
+changed 's/"intermediate_size": 12/"intermediate_size": 1000000/'
+refused 'more memory than the file' '*the network has * weights, the checkpoint *' c
+changed 's/"vocab_size": 19/"vocab_size": 16000000/'
+refused 'more tokens than numbers' '*more than there are numbers*' c
+changed 's/"bos_token_id": 1/"bos_token_id": 77/'
+refused 'a token outside' '*token 77 is special, the vocabulary has 19*' c
+changed 's/"vocab_size": 19/"vocab_size": /'
+refused 'no JSON' '*wanted in JSON*' c
+changed ''
+head -c 900 made/mistral/model.safetensors >c/model.safetensors
+refused 'a file that is cut' '*model.safetensors*' c
+rm c/model.safetensors
+printf '\200\002' >c/pytorch_model.bin
+refused 'a pickle' '*Convert it: python3*' c
+refused 'no checkpoint' '*a checkpoint is wanted*' nothing
+refused 'a table of places' '*has 16 places*' made/gpt2 --max-len 17
+
+echo "import: $checks checks, $failed failed"
+[ "$failed" = 0 ]

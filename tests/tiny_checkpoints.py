@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+"""Writes tiny random checkpoints in the formats of other programs, with their answers.
+
+    tiny_checkpoints.py FOLDER
+
+Each becomes a folder FOLDER/NAME with the checkpoint and expected.json. The answers come from this
+program alone: plain loops in double precision over the stored numbers, written from the equations
+of each family. Only Python's own library is needed."""
+import json
+import math
+import os
+import random
+import struct
+import sys
+
+D, HEADS, FF, LAYERS, VOCABULARY, PLACES = 8, 2, 12, 2, 19, 16
+
+
+# -- files --
+
+def packed(values, dtype):
+    if dtype == "F32":
+        return struct.pack(f"<{len(values)}f", *values)
+    if dtype == "F16":
+        return struct.pack(f"<{len(values)}e", *values)
+    return b"".join(struct.pack("<f", x)[2:] for x in values)  # BF16: the upper half
+
+
+def unpacked(data, dtype):
+    if dtype == "F32":
+        return list(struct.unpack(f"<{len(data) // 4}f", data))
+    if dtype == "F16":
+        return list(struct.unpack(f"<{len(data) // 2}e", data))
+    return [struct.unpack("<f", b"\0\0" + data[i:i + 2])[0] for i in range(0, len(data), 2)]
+
+
+def safetensors(path, tensors):
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, (shape, dtype, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+class Tensors:
+    """Random tensors by name; a call gives the numbers as they are stored, in rows."""
+
+    def __init__(self, seed, dtype="F32"):
+        self.random, self.dtype, self.stored = random.Random(seed), dtype, {}
+
+    def __call__(self, name, *shape, mean=0.0):
+        if name not in self.stored:
+            count = math.prod(shape)
+            values = [self.random.gauss(mean, 0.4) for _ in range(count)]
+            self.stored[name] = (list(shape), self.dtype, packed(values, self.dtype))
+        values = unpacked(self.stored[name][2], self.dtype)
+        if len(shape) == 1:
+            return values
+        return [values[i:i + shape[1]] for i in range(0, len(values), shape[1])]
+
+
+# -- equations --
+
+def transposed(w):
+    return [list(column) for column in zip(*w)]
+
+
+def linear(x, w, b=None):
+    return [[sum(p * q for p, q in zip(row, out)) + (b[i] if b else 0.0) for i, out in enumerate(w)] for row in x]
+
+
+def add(x, y):
+    return [[p + q for p, q in zip(a, b)] for a, b in zip(x, y)]
+
+
+def norm(x, g, b, eps):
+    y = []
+    for row in x:
+        mean = sum(row) / len(row)
+        deviation = math.sqrt(sum((p - mean) ** 2 for p in row) / len(row) + eps)
+        y.append([(p - mean) / deviation * g[i] + b[i] for i, p in enumerate(row)])
+    return y
+
+
+def rms_norm(x, g, eps):
+    return [[p / math.sqrt(sum(q * q for q in row) / len(row) + eps) * g[i] for i, p in enumerate(row)] for row in x]
+
+
+def each(f, x):
+    return [[f(p) for p in row] for row in x]
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+
+def silu(x):
+    return x / (1 + math.exp(-x))
+
+
+def attention(q, k, v, heads=HEADS, kv=HEADS, scale=None, sees=None, bias=None):
+    c = len(q[0]) // heads
+    scale = 1 / math.sqrt(c) if scale is None else scale
+    out = []
+    for i, row in enumerate(q):
+        y = []
+        for h in range(heads):
+            of = h // (heads // kv) * c
+            s = [sum(row[h * c + a] * key[of + a] for a in range(c)) * scale + (bias(h, i, j) if bias else 0.0)
+                 if not sees or sees(i, j) else -math.inf for j, key in enumerate(k)]
+            p = [math.exp(x - max(s)) for x in s]
+            y += [sum(p[j] * v[j][of + a] for j in range(len(k))) / sum(p) for a in range(c)]
+        out.append(y)
+    return out
+
+
+def rotated(x, c, base, pair=False):
+    """Rotary positions: column j with j + c/2, or neighbours."""
+    out = []
+    for t, row in enumerate(x):
+        y = list(row)
+        for head in range(0, len(row), c):
+            for j in range(c // 2):
+                a, b = (head + 2 * j, head + 2 * j + 1) if pair else (head + j, head + j + c // 2)
+                angle = t * base ** (-2 * j / c)
+                y[a] = row[a] * math.cos(angle) - row[b] * math.sin(angle)
+                y[b] = row[a] * math.sin(angle) + row[b] * math.cos(angle)
+        out.append(y)
+    return out
+
+
+# -- families: each returns configuration, function of ids (or source and target) to logits --
+
+def gpt2(t, tied=True):
+    def logits(ids):
+        wte = t("wte.weight", VOCABULARY, D)
+        x = add([wte[i] for i in ids], t("wpe.weight", PLACES, D))
+        for n in range(LAYERS):
+            at = f"h.{n}."
+            y = norm(x, t(at + "ln_1.weight", D, mean=1), t(at + "ln_1.bias", D), 1e-5)
+            qkv = linear(y, transposed(t(at + "attn.c_attn.weight", D, 3 * D)), t(at + "attn.c_attn.bias", 3 * D))
+            q, k, v = ([row[i * D:(i + 1) * D] for row in qkv] for i in range(3))
+            y = attention(q, k, v, sees=lambda i, j: j <= i)
+            x = add(x, linear(y, transposed(t(at + "attn.c_proj.weight", D, D)), t(at + "attn.c_proj.bias", D)))
+            y = norm(x, t(at + "ln_2.weight", D, mean=1), t(at + "ln_2.bias", D), 1e-5)
+            y = each(gelu_tanh, linear(y, transposed(t(at + "mlp.c_fc.weight", D, FF)), t(at + "mlp.c_fc.bias", FF)))
+            x = add(x, linear(y, transposed(t(at + "mlp.c_proj.weight", FF, D)), t(at + "mlp.c_proj.bias", D)))
+        x = norm(x, t("ln_f.weight", D, mean=1), t("ln_f.bias", D), 1e-5)
+        return linear(x, wte if tied else t("lm_head.weight", VOCABULARY, D))
+    return {"model_type": "gpt2", "n_embd": D, "n_head": HEADS, "n_layer": LAYERS, "n_inner": FF, "n_positions": PLACES,
+            "vocab_size": VOCABULARY, "bos_token_id": 5, "eos_token_id": 5, "tie_word_embeddings": tied}, logits
+
+
+def llama(t, kind="llama", kv=1, window=None, base=10000.0):
+    c = D // HEADS
+    biased = kind == "qwen2"
+
+    def projected(y, at, name, rows):
+        return linear(y, t(f"{at}{name}.weight", rows, D), t(f"{at}{name}.bias", rows) if biased else None)
+
+    def logits(ids):
+        table = t("model.embed_tokens.weight", VOCABULARY, D)
+        x = [table[i] for i in ids]
+        for n in range(LAYERS):
+            at = f"model.layers.{n}."
+            y = rms_norm(x, t(at + "input_layernorm.weight", D, mean=1), 1e-5)
+            q = rotated(projected(y, at + "self_attn.", "q_proj", D), c, base)
+            k = rotated(projected(y, at + "self_attn.", "k_proj", kv * c), c, base)
+            v = projected(y, at + "self_attn.", "v_proj", kv * c)
+            y = attention(q, k, v, kv=kv, sees=lambda i, j: j <= i and (not window or j > i - window))
+            x = add(x, linear(y, t(at + "self_attn.o_proj.weight", D, D)))
+            y = rms_norm(x, t(at + "post_attention_layernorm.weight", D, mean=1), 1e-5)
+            gate = each(silu, linear(y, t(at + "mlp.gate_proj.weight", FF, D)))
+            up = linear(y, t(at + "mlp.up_proj.weight", FF, D))
+            y = [[p * q for p, q in zip(a, b)] for a, b in zip(gate, up)]
+            x = add(x, linear(y, t(at + "mlp.down_proj.weight", D, FF)))
+        x = rms_norm(x, t("model.norm.weight", D, mean=1), 1e-5)
+        return linear(x, t("lm_head.weight", VOCABULARY, D))
+    config = {"model_type": kind, "hidden_size": D, "intermediate_size": FF, "num_attention_heads": HEADS,
+              "num_key_value_heads": kv, "num_hidden_layers": LAYERS, "rms_norm_eps": 1e-5, "rope_theta": base,
+              "vocab_size": VOCABULARY, "max_position_embeddings": PLACES, "bos_token_id": 1, "eos_token_id": 2,
+              "hidden_act": "silu", "rope_scaling": None, "tie_word_embeddings": False}
+    if window:
+        config["sliding_window"] = window
+    return config, logits
+
+
+def t5_bucket(distance, both, buckets, most):
+    """distance: place of the key minus place of the query."""
+    first = 0
+    if both:
+        buckets //= 2
+        first = buckets if distance > 0 else 0
+        distance = abs(distance)
+    else:
+        distance = max(-distance, 0)
+    exact = buckets // 2
+    if distance < exact:
+        return first + distance
+    return first + min(buckets - 1, exact + int(math.log(distance / exact) / math.log(most / exact) *
+                                                (buckets - exact)))
+
+
+def t5(t, gated):
+    buckets, most, c = 8, 20, 3
+    shared = lambda: t("shared.weight", VOCABULARY, D)
+
+    def attended(at, x, source, both, bias):
+        q = linear(x, t(at + "q.weight", HEADS * c, D))
+        k, v = (linear(source, t(at + f"{n}.weight", HEADS * c, D)) for n in "kv")
+        y = attention(q, k, v, scale=1.0, sees=None if both else lambda i, j: j <= i, bias=bias)
+        return linear(y, t(at + "o.weight", D, HEADS * c))
+
+    def stack(side, x, source=None):
+        both = source is None
+        table = t(f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight", buckets, HEADS)
+        bias = lambda h, i, j: table[t5_bucket(j - i, both, buckets, most)][h]
+        for n in range(LAYERS):
+            at = f"{side}.block.{n}.layer."
+            y = rms_norm(x, t(at + "0.layer_norm.weight", D, mean=1), 1e-6)
+            x = add(x, attended(at + "0.SelfAttention.", y, y, both, bias))
+            if not both:
+                y = rms_norm(x, t(at + "1.layer_norm.weight", D, mean=1), 1e-6)
+                x = add(x, attended(at + "1.EncDecAttention.", y, source, True, None))
+            ff = at + ("1" if both else "2")
+            y = rms_norm(x, t(ff + ".layer_norm.weight", D, mean=1), 1e-6)
+            if gated:
+                gate = each(gelu_tanh, linear(y, t(ff + ".DenseReluDense.wi_0.weight", FF, D)))
+                y = linear(y, t(ff + ".DenseReluDense.wi_1.weight", FF, D))
+                y = [[p * q for p, q in zip(a, b)] for a, b in zip(gate, y)]
+            else:
+                y = each(lambda p: max(p, 0.0), linear(y, t(ff + ".DenseReluDense.wi.weight", FF, D)))
+            x = add(x, linear(y, t(ff + ".DenseReluDense.wo.weight", D, FF)))
+        return rms_norm(x, t(side + ".final_layer_norm.weight", D, mean=1), 1e-6)
+
+    def logits(source, target):
+        u = stack("encoder", [shared()[i] for i in source])
+        z = stack("decoder", [shared()[i] for i in target], u)
+        if gated:
+            return linear(z, t("lm_head.weight", VOCABULARY, D))
+        return linear([[p * D ** -0.5 for p in row] for row in z], shared())
+    return {"model_type": "t5", "d_model": D, "d_kv": c, "d_ff": FF, "num_heads": HEADS, "num_layers": LAYERS,
+            "relative_attention_num_buckets": buckets, "relative_attention_max_distance": most,
+            "feed_forward_proj": "gated-gelu" if gated else "relu", "vocab_size": VOCABULARY, "pad_token_id": 0,
+            "decoder_start_token_id": 0, "eos_token_id": 1, "layer_norm_epsilon": 1e-6, "is_encoder_decoder": True,
+            "tie_word_embeddings": not gated}, logits
+
+
+def marian(t):
+    def embedded(ids):
+        table = t("model.shared.weight", VOCABULARY, D)
+        return [[p * math.sqrt(D) + (math.sin if j < D // 2 else math.cos)(i / 10000 ** (2 * (j % (D // 2)) / D))
+                 for j, p in enumerate(table[k])] for i, k in enumerate(ids)]
+
+    def attended(at, x, source, sees=None):
+        q, k, v = (linear(y, t(f"{at}.{n}_proj.weight", D, D), t(f"{at}.{n}_proj.bias", D))
+                   for n, y in (("q", x), ("k", source), ("v", source)))
+        return linear(attention(q, k, v, sees=sees), t(at + ".out_proj.weight", D, D), t(at + ".out_proj.bias", D))
+
+    def normed(at, x):
+        return norm(x, t(at + ".weight", D, mean=1), t(at + ".bias", D), 1e-5)
+
+    def stack(side, x, source=None):
+        for n in range(LAYERS):
+            at = f"model.{side}.layers.{n}."
+            sees = None if source is None else lambda i, j: j <= i
+            x = normed(at + "self_attn_layer_norm", add(x, attended(at + "self_attn", x, x, sees)))
+            if source is not None:
+                x = normed(at + "encoder_attn_layer_norm", add(x, attended(at + "encoder_attn", x, source)))
+            y = each(silu, linear(x, t(at + "fc1.weight", FF, D), t(at + "fc1.bias", FF)))
+            x = normed(at + "final_layer_norm", add(x, linear(y, t(at + "fc2.weight", D, FF), t(at + "fc2.bias", D))))
+        return x
+
+    def logits(source, target):
+        z = stack("decoder", embedded(target), stack("encoder", embedded(source)))
+        return linear(z, t("model.shared.weight", VOCABULARY, D), t("final_logits_bias", 1, VOCABULARY)[0])
+    config = {"model_type": "marian", "d_model": D, "vocab_size": VOCABULARY, "pad_token_id": VOCABULARY - 1,
+              "decoder_start_token_id": VOCABULARY - 1, "eos_token_id": 0, "bad_words_ids": [[VOCABULARY - 1]],
+              "activation_function": "swish", "scale_embedding": True, "max_position_embeddings": PLACES}
+    for side in ("encoder", "decoder"):
+        config.update({f"{side}_layers": LAYERS, f"{side}_attention_heads": HEADS, f"{side}_ffn_dim": FF})
+    return config, logits
+
+
+def bert(t, albert=False):
+    narrow = D // 2 if albert else D
+    prefix = "albert." if albert else "bert."
+    layer = "encoder.albert_layer_groups.0.albert_layers.0." if albert else "encoder.layer.%d."
+    names = (["attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
+              "ffn_output", "full_layer_layer_norm", "predictions."] if albert else
+             ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+              "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
+              "cls.predictions.transform."])
+
+    def dense(at, x, rows, width):
+        return linear(x, t(at + ".weight", rows, width), t(at + ".bias", rows))
+
+    def normed(at, x):
+        old = ("gamma", "beta") if not albert and "embeddings" in at else ("weight", "bias")
+        return norm(x, t(f"{at}.{old[0]}", len(x[0]), mean=1), t(f"{at}.{old[1]}", len(x[0])), 1e-12)
+
+    def logits(ids, types):
+        at = prefix + "embeddings."
+        words = t(at + "word_embeddings.weight", VOCABULARY, narrow)
+        kinds = t(at + "token_type_embeddings.weight", 2, narrow)
+        x = add(add([words[i] for i in ids], [kinds[i] for i in types]),
+                t(at + "position_embeddings.weight", PLACES, narrow))
+        x = normed(at + "LayerNorm", x)
+        if albert:
+            x = dense(prefix + "encoder.embedding_hidden_mapping_in", x, D, narrow)
+        for n in range(LAYERS):
+            at = prefix + (layer if albert else layer % n)
+            q, k, v = (dense(at + names[i], x, D, D) for i in range(3))
+            x = normed(at + names[4], add(x, dense(at + names[3], attention(q, k, v), D, D)))
+            y = dense(at + names[6], each(gelu, dense(at + names[5], x, FF, D)), D, FF)
+            x = normed(at + names[7], add(x, y))
+        t(prefix + "pooler" + ("" if albert else ".dense") + ".weight", D, D)
+        y = each(gelu, dense(names[8] + "dense", x, narrow, D))
+        y = normed(names[8] + "LayerNorm", y)
+        return linear(y, words, t(("predictions" if albert else "cls.predictions") + ".bias", VOCABULARY))
+    config = {"model_type": "albert" if albert else "bert", "hidden_size": D, "num_attention_heads": HEADS,
+              "num_hidden_layers": LAYERS, "intermediate_size": FF, "vocab_size": VOCABULARY, "hidden_act": "gelu",
+              "max_position_embeddings": PLACES, "type_vocab_size": 2, "pad_token_id": 0, "layer_norm_eps": 1e-12}
+    if albert:
+        config["embedding_size"] = narrow
+    return config, logits
+
+
+# -- answers --
+
+def loss(rows, labels):
+    total = 0.0
+    for row, label in zip(rows, labels):
+        total += max(row) + math.log(sum(math.exp(p - max(row)) for p in row)) - row[label]
+    return total / len(labels)
+
+
+def greedy(logits, ids, end, never=()):
+    ids, new = list(ids), []
+    while len(new) < 5 and (not new or new[-1] != end):
+        row = logits(ids)[-1]
+        new.append(max((i for i in range(len(row)) if i not in never), key=lambda i: row[i]))
+        ids.append(new[-1])
+    return new
+
+
+def lm_answers(t, logits, config):
+    inputs = []
+    for size in (1, 4, 9):
+        ids = [t.random.randrange(3, VOCABULARY) for _ in range(size)]
+        rows = logits(ids)
+        inputs.append({"ids": ids, "logits": rows, "greedy": greedy(logits, ids, config["eos_token_id"])})
+        if size > 1:
+            inputs[-1]["loss"] = loss(rows, ids[1:])
+    return inputs
+
+
+def seq2seq_answers(t, logits, config):
+    inputs, end, begin = [], config["eos_token_id"], config["decoder_start_token_id"]
+    never = (begin,) if "bad_words_ids" in config else ()
+    for size in (2, 7):
+        source = [t.random.randrange(2, VOCABULARY - 1) for _ in range(size)] + [end]
+        labels = [t.random.randrange(2, VOCABULARY - 1) for _ in range(9 - size)] + [end]
+        rows = logits(source, [begin] + labels[:-1])
+        inputs.append({"source": source, "labels": labels, "decoder_input": [begin] + labels[:-1], "logits": rows,
+                       "loss": loss(rows, labels),
+                       "greedy": greedy(lambda ids: logits(source, ids), [begin], end, never)})
+    return inputs
+
+
+def tag_answers(t, logits, config):
+    inputs = []
+    for first, second in ((3, 0), (2, 5)):
+        ids = [1] + [t.random.randrange(4, VOCABULARY) for _ in range(first)] + [2]
+        types = [0] * len(ids)
+        if second:
+            ids += [t.random.randrange(4, VOCABULARY) for _ in range(second)] + [2]
+            types += [1] * (second + 1)
+        inputs.append({"ids": ids, "token_types": types, "logits": logits(ids, types)})
+    return inputs
+
+
+def write(folder, name, t, family, answers):
+    config, logits = family
+    inputs = answers(t, logits, config)
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    for file, text in (("config.json", config), ("expected.json", {"inputs": inputs})):
+        with open(os.path.join(folder, name, file), "w") as f:
+            json.dump(text, f)
+    if name != "llama":
+        safetensors(os.path.join(folder, name, "model.safetensors"), t.stored)
+        return
+    halves = [dict(list(t.stored.items())[i::2]) for i in range(2)]  # in two files with an index
+    files = [f"model-0000{i + 1}-of-00002.safetensors" for i in range(2)]
+    for file, half in zip(files, halves):
+        safetensors(os.path.join(folder, name, file), half)
+    with open(os.path.join(folder, name, "model.safetensors.index.json"), "w") as f:
+        json.dump({"weight_map": {k: file for file, half in zip(files, halves) for k in half}}, f)
+
+
+def main(folder):
+    for seed, (name, dtype, family, answers) in enumerate((
+            ("gpt2", "F16", gpt2, lm_answers),
+            ("gpt2-untied", "F32", lambda t: gpt2(t, False), lm_answers),
+            ("llama", "F32", llama, lm_answers),
+            ("mistral", "BF16", lambda t: llama(t, "mistral", 2, 4), lm_answers),
+            ("qwen2", "F32", lambda t: llama(t, "qwen2", 1, None, 1e6), lm_answers),
+            ("t5-v1_0", "F32", lambda t: t5(t, False), seq2seq_answers),
+            ("t5-v1_1", "F32", lambda t: t5(t, True), seq2seq_answers),
+            ("marian", "F32", marian, seq2seq_answers),
+            ("bert", "F32", bert, tag_answers),
+            ("albert", "F32", lambda t: bert(t, True), tag_answers))):
+        t = Tensors(seed, dtype)
+        write(folder, name, t, family(t), answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
