@@ -163,7 +163,7 @@ static float *foreign_floats(const checkpoint *p, const foreign *t) {
    ============================================================================================== */
 
 /* Keys that change nothing of what is computed without dropout, or only what a search does. */
-static const char *const idle_keys =
+static const char *const harmless_keys =
     "architectures|_name_or_path|torch_dtype|dtype|transformers_version|use_cache|initializer_"
     "range|"
     "initializer_factor|init_std|attention_dropout|activation_dropout|classifier_dropout|"
@@ -280,7 +280,7 @@ static void keys_done(const checkpoint *p) {
   for (; v; v = json_after(&p->config, v)) {
     snprintf(name, sizeof name, "%.*s", short_size(v->key), v->key.at);
     value_text(p, v, text);
-    if (p->known[v - p->config.at] || v->kind <= JSON_FALSE || in_choices(idle_keys, name) ||
+    if (p->known[v - p->config.at] || v->kind <= JSON_FALSE || in_choices(harmless_keys, name) ||
         (v->kind >= JSON_LIST && !v->count))
       continue;
     fail(FAILED_JOB,
@@ -1164,7 +1164,7 @@ static void checkpoint_read(checkpoint *p) {
   free(config);
 }
 
-/* Refuses a configuration that asks for more memory than the file: its network has copies of the
+/* Refuses a configuration that wants more memory than the file: its network has copies of the
    embeddings at most, biases of zeros and four more tokens. */
 static void checkpoint_size(const checkpoint *p) {
   syn_model *outline = syn_model_outline(p->c, &p->k, NULL);
