@@ -273,7 +273,7 @@ static const char *key_activation(checkpoint *p, const char *name, const char *o
   return NULL;
 }
 
-/* Refuses the keys that nobody asked for; those that are off (null, false) change nothing. */
+/* Refuses the keys that no family reads; those that are off (null, false) change nothing. */
 static void keys_done(const checkpoint *p) {
   const json_value *v = json_first(p->config.at);
   char name[80], text[80];
@@ -574,7 +574,7 @@ static void length_is(checkpoint *p, int most, int table) {
   p->k.max_len = wanted ? wanted : most < IMPORT_LENGTH || table ? most : IMPORT_LENGTH;
 }
 
-/* Layers: no more than tensors, so that a wrong number asks for no more memory than the file. */
+/* Layers: no more than tensors, so that a wrong number takes no more memory than the file. */
 static int key_layers(checkpoint *p, const char *name, int otherwise) {
   const int layers = key_size(p, name, otherwise);
   if ((size_t)layers > p->count) key_fail(p, name, key_of(p, name), "no more layers than tensors");
