@@ -22256,7 +22256,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   k->encoder = syn_file_value(f, "encoder");
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
-  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
+  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify, tag or mlm");
   for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
     size = 0;
     if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;

@@ -253,6 +253,23 @@ train --span-corruption --data poem --tokenizer char --d-model 16 --heads 2 --ma
   -o n --json >log 2>err
 has 'hidden spans' '0 *--hold-back 0.05 *' "$? $(cat err)"
 has 'hidden spans: validation' '*"valid":[0-9]*' "$(cat log)"
+for i in 1 2 3 4 5 6 7 8 9; do echo 'a b c d'; echo 'e f g h'; echo 'b a d c'; done >hidden
+train --task mlm --data hidden --tokenizer space --encoder 'learn_pos -> res_nd(syn_att(V)) -> norm' --d-model 16 \
+  --max-len 4 --batch 80 --steps 60 --lr 0.02 --hold-back 0.1 -o masked --json >log 2>err
+is 'mlm: status' 0 $?
+has 'mlm: validation' '*"valid":[0-9]*' "$(cat log)"
+printf 'a <0> c d\n<0> f g <0>\n\nb a d c\n' >in
+is 'mlm: run' 'a b c d|e f g h||b a d c|' "$("$SYN" run -m masked in | tr '\n' '|')"
+has 'mlm: score' '{"line":1,"rank":1,"score":-[0-9]*,"text":"a b c d"}*' "$("$SYN" run -m masked --json in)"
+has 'mlm: eval' 'ppl [1-9].* accuracy [01].*' "$("$SYN" eval -m masked --data hidden --metric ppl,accuracy | tr '\n' ' ')"
+refused 'mlm: a metric of texts' 2 'syn: eval of mlm has nats, ppl and accuracy *, given: bleu' \
+  eval -m masked --data hidden --metric bleu
+refused 'mlm: lines of pairs' 2 'syn: train of --task mlm reads plain text *' \
+  train --task mlm --data hidden --src in -o m
+refused 'mlm: gaps' 2 'syn: --span-corruption is for seq2seq, not for mlm' \
+  train --task mlm --span-corruption --data hidden -o m
+refused 'mlm: compare' 2 'syn: compare has no metrics for the task mlm; *' \
+  compare --task mlm --kinds V --data hidden -o m
 train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >log 2>err
 awk 'NR % 10 == 1' data.tsv >held; awk 'NR % 10 != 1' data.tsv >rest
 train --data rest --valid held $small --steps 20 --every 10 -o whole --json >log2 2>err

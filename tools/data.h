@@ -82,15 +82,18 @@ static void network_free(network *n) {
 }
 
 /* What the network is trained for. It decides what a line of data holds. */
-typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG } task;
+typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG, MLM } task;
 
-static const char *const task_names[] = {"seq2seq", "lm", "classify", "tag"};
+static const char *const task_names[] = {"seq2seq", "lm", "classify", "tag", "mlm"};
 
 static task task_of(const char *name) {
-  int i = TAG;
+  int i = MLM;
   while (i > 0 && strcmp(name, task_names[i]) != 0) i--;
   return (task)i;
 }
+
+/* Whether a source ends with the end token: not where each token has a label of its own. */
+static int has_end(task of) { return of != TAG && of != MLM; }
 
 /* Labels are tokens of the target's tokenizer: classify has class = token - 4. tag has class =
    token - 3, because its class 0 means padding. */

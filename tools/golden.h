@@ -70,7 +70,7 @@ static int golden_batch(golden *g) {
   g->batch.labels = golden_ints(g, "test.labels", &labels);
   g->batch.src = golden_ints(g, "test.src", &g->batch.src_width);
   g->batch.tgt = golden_ints(g, "test.tgt", &g->batch.tgt_width);
-  wanted = of == CLASSIFY ? 1 : of == TAG ? g->batch.src_width : g->batch.tgt_width;
+  wanted = of == CLASSIFY ? 1 : of >= TAG ? g->batch.src_width : g->batch.tgt_width;
   if (of == LM) g->batch.src = NULL, g->batch.src_width = 0;
   else if (!g->batch.src) golden_lacks(g, "test.src", "there");
   if (of < CLASSIFY && !g->batch.tgt) golden_lacks(g, "test.tgt", "there");
@@ -145,9 +145,9 @@ static void golden_logits(golden *g) {
   syn_run *r = syn_run_new(g->c, g->m, &limits);
   if (r) syn_run_forward(r, &g->batch);
   if (golden_done(g))
-    golden_rows(g, r, (size_t)(of == CLASSIFY ? 1 : of == TAG ? g->batch.src_width
+    golden_rows(g, r, (size_t)(of == CLASSIFY ? 1 : of >= TAG ? g->batch.src_width
                                                               : g->batch.tgt_width),
-                (size_t)(of < CLASSIFY ? k->tgt_vocab : k->classes));
+                (size_t)(of < CLASSIFY || of == MLM ? k->tgt_vocab : k->classes));
   syn_run_free(r);
 }
 

@@ -146,6 +146,8 @@ static void grad_labels(gradients *g, const syn_config *k, int sentence, int n, 
   if (strcmp(k->task, "classify") == 0) labels[sentence] = syn_random_below(&g->random, k->classes);
   for (i = 0; strcmp(k->task, "tag") == 0 && i < n; i++)
     labels[sentence * g->batch.src_width + i] = syn_random_below(&g->random, k->classes);
+  for (i = 0; strcmp(k->task, "mlm") == 0 && i < n; i++)
+    labels[sentence * g->batch.src_width + i] = grad_token(g, k->tgt_vocab);
 }
 
 /* The first sentence fills the width of the batch; one of the others has a single token. */
@@ -163,7 +165,7 @@ static void grad_batch(gradients *g) {
     for (j = 0; j < n; j++) src[i * wide + j] = j + 1 < n ? grad_token(g, k->src_vocab) : SYN_END;
     grad_labels(g, k, i, n, labels);
     n = i == 0 ? wide : i == 2 ? 1 : 1 + syn_random_below(&g->random, wide);
-    for (j = 0; j < n && k->tgt_vocab; j++) {
+    for (j = 0; j < n && k->tgt_vocab && strcmp(k->task, "mlm") != 0; j++) {
       tgt[i * wide + j] = j ? labels[i * wide + j - 1] : SYN_BEGIN;
       labels[i * wide + j] = j + 1 < n ? grad_token(g, k->tgt_vocab) : SYN_END;
     }

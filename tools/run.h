@@ -40,6 +40,7 @@ typedef struct runner {
   int lm, json, terminal, stream, batch;
   int raw;         /* eval: a class may hold a carriage return, which its reference has, too */
   int rows;        /* run: most tokens of a batch */
+  int mask;        /* mlm: the token that hides others, -1: none */
   int most;        /* most tokens of an input, its end or begin token included */
   uint64_t seed;
   syn_decode_config config;
@@ -86,6 +87,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->lm = r->of == LM;
   r->out = syn_model_tokenizer(m, SYN_TGT);
   r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
+  if (r->of == MLM) r->mask = mask_of(r->out = r->in);
   if (!r->in || !r->out)
     fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
   r->config.beam = opt_int(a, "beam");
@@ -302,23 +304,42 @@ static void put_classes(const runner *r, job *j, int sentence) {
   free(ids);
 }
 
-/* Classifies n lines in one batch: sources with their end token, for tag without it. */
+/* mlm: appends the text with the most probable token in each hidden place; the score is the sum of
+   their log probabilities. */
+static void put_filled(const runner *r, job *j, int sentence) {
+  buffer text;
+  double score = 0.0;
+  float p;
+  int i;
+  for (i = 0; i < j->count; i++) {
+    if (j->ids[i] != r->mask) continue;
+    j->ids[i] = syn_run_class(r->run, sentence, i, 0, &p);
+    score += log(p > 0.0f ? (double)p : 1e-45);
+  }
+  text = decode_tokens(r->in, j->ids, j->count);
+  put_hypothesis(r, j, 0, buffer_text(&text), (float)score);
+  free(text.at);
+}
+
+/* Classifies n lines in one batch: sources with their end token, for tag and mlm without it. */
 static void classify_group(runner *r, job *const *group, int n) {
-  int width = group[n - 1]->count + (r->of != TAG), i;
+  int width = group[n - 1]->count + has_end(r->of), i;
   int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
   syn_batch b;
   memset(&b, 0, sizeof b);
   for (i = 0; i < n; i++) {
     int *row = ids + (size_t)i * (size_t)width;
     memcpy(row, group[i]->ids, (size_t)group[i]->count * sizeof *row);
-    if (r->of != TAG) row[group[i]->count] = SYN_END;
+    if (has_end(r->of)) row[group[i]->count] = SYN_END;
   }
   b.count = n;
   b.src = ids;
   b.src_width = width;
   syn_run_forward(r->run, &b);
   check(r->c);
-  for (i = 0; i < n; i++) put_classes(r, group[i], i);
+  for (i = 0; i < n; i++)
+    if (r->of == MLM) put_filled(r, group[i], i);
+    else put_classes(r, group[i], i);
   free(ids);
 }
 
@@ -365,8 +386,8 @@ static void say_long(runner *r, const job *j) {
   if (++r->long_lines > LONG_LINES_NAMED) return;
   snprintf(left, sizeof left, "its %s tokens are read", cut_left(r->cut));
   fprintf(stderr, "syn: line %lu has %d tokens%s, the model takes %d: %s\n", (unsigned long)j->line,
-          j->count + (r->of != TAG),
-          r->lm ? " with its begin" : r->of == TAG ? "" : " with its end", r->most,
+          j->count + has_end(r->of),
+          r->lm ? " with its begin" : has_end(r->of) ? " with its end" : "", r->most,
           r->cut ? left : what);
 }
 
@@ -380,7 +401,7 @@ static void say_long_lines(const runner *r) {
 /* Cuts a line to what the model takes; the prompt of a language model to half of it, so that there
    is room to continue. */
 static void job_cut(const runner *r, job *j, syn_text text) {
-  j->count = r->lm ? r->most / 2 : r->most - (r->of != TAG);
+  j->count = r->lm ? r->most / 2 : r->most - has_end(r->of);
   encode_cut(&r->e, r->of, r->in, text, r->cut, j->count);
 }
 
@@ -392,9 +413,10 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
   j->line = line;
   if (!r->lm && is_blank(text)) text.size = 0;
   j->skip = text.size == 0 && !r->lm;
-  j->count = encode_task(&r->e, r->of, r->in, text);
+  j->count = r->of == MLM ? encode_masked(&r->e, r->in, r->mask, text)
+                          : encode_task(&r->e, r->of, r->in, text);
   for (i = 0; i < j->count; i++) j->unknown += r->e.ids[i] == SYN_UNKNOWN;
-  if (j->count + (r->of != TAG) > r->most) {
+  if (j->count + has_end(r->of) > r->most) {
     say_long(r, j);
     j->cut = 1;
     if (r->stop) return 0;
@@ -494,8 +516,8 @@ static void run_configure(runner *r, const arguments *a) {
   else say_idle(a, "top-k|top-p|seed", "there is no --temperature");
   if (r->config.temperature > 0.0f) r->config.beam = 1;
   r->config.best = opt_int(a, "nbest");
-  if (r->config.best > 1 && r->of == TAG)
-    fail(WRONG_USE, "run --nbest %d: tag has one output a line", r->config.best);
+  if (r->config.best > 1 && !has_end(r->of))
+    fail(WRONG_USE, "run --nbest %d: %s has one output a line", r->config.best, task_names[r->of]);
   if (r->config.best > r->config.beam && r->of != CLASSIFY)
     fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d",
          r->config.beam, r->config.best);
@@ -829,7 +851,7 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->of = task_of(syn_model_config(e->m)->task);
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (e->of == CLASSIFY) e->options.line = split_whole;
-  if (!syn_model_tokenizer(e->m, SYN_TGT))
+  if (!syn_model_tokenizer(e->m, e->of == MLM ? SYN_SRC : SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
   e->how = model_form(e->m) & COMPOSE; /* so that outputs can equal the references */
   e->options.form |= model_form(e->m);
@@ -870,10 +892,45 @@ static void eval_say_idle(const evaluation *e, syn_text list) {
   else if (e->of >= CLASSIFY) say_idle(e->a, SEARCH_OPTIONS, NO_SEARCH);
 }
 
+/* mlm: of the hidden tokens; --data is plain text, a text a line. */
+static int eval_masked(evaluation *e) {
+  const char *path = opt_text(e->a, "data");
+  const char *metrics = *opt_text(e->a, "metric") ? opt_text(e->a, "metric") : "nats,accuracy";
+  syn_text list = syn_text_of(metrics), rest = list, name;
+  masked_scores s;
+  lines l;
+  check_one_file(e->a, "mlm");
+  if (!*path) fail(WRONG_USE, "eval of mlm wants --data FILE, a text a line");
+  while (next_piece(&rest, ",", &name))
+    if (!text_is(name, "nats") && !text_is(name, "ppl") && !text_is(name, "accuracy"))
+      fail(WRONG_USE, "eval of mlm has nats, ppl and accuracy of hidden tokens, given: %.*s",
+           (int)name.size, name.at);
+  say_idle(e->a, SEARCH_OPTIONS "|batch|too-long", "hidden tokens need no search");
+  l = lines_of(read_data(path, e->how));
+  s = masked_lines(&e->c, e->m, &e->p.encoders[0], &l);
+  if (s.left)
+    fprintf(stderr, "syn: %lu of %lu lines of %s have no token to hide, or more than max_len %d; "
+            "they are left out\n", (unsigned long)s.left, (unsigned long)l.count, path,
+            syn_model_config(e->m)->max_len);
+  e->labels = s.hidden;
+  say_unknown(&e->p.encoders[0], path, "", UNKNOWN_TO_MODEL);
+  while (next_piece(&list, ",", &name)) {
+    const double nats = s.nats / (double)s.hidden; /* of none: NaN */
+    if (text_is(name, "accuracy"))
+      print_metric("accuracy", (double)s.right / (double)s.hidden, (size_t)s.hidden,
+                   opt_flag(e->a, "json"));
+    else print_loss(e, name, text_is(name, "ppl") ? exp(nats) : nats);
+  }
+  lines_free(&l);
+  eval_close(e);
+  return 0;
+}
+
 static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
   eval_open(&e, a);
+  if (e.of == MLM) return eval_masked(&e);
   list = syn_text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)
     if (!is_loss_metric(name) && metric_find(name) && e.of == LM)

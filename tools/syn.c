@@ -33,6 +33,7 @@
 #include "data.h"
 #include "metrics.h"
 #include "auto.h"
+#include "masked.h"
 #include "train.h"
 #include "run.h"
 #include "board.h"
@@ -62,7 +63,7 @@
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
-  {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "what the network is for"}, \
+  {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag|mlm", "what the network is for"}, \
   {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; not given: " PLAIN_CHAIN}, \
   {"decoder", 0, TEXT, "", "TEXT", "layers that write; not given: " SOURCE_CHAIN \
    ", lm: as the encoder"}, \
@@ -96,7 +97,7 @@ static const option train_options[] = {
     SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, READS, "", "FILE",
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
-     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
+     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
      "target lines; a TAB is followed by another accepted target, but labels and tags have one"},

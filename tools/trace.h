@@ -198,7 +198,7 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
   k = r->row[0].count;
   if (t->of == SEQ2SEQ || t->of == CLASSIFY) token_put(&r->row[0], &end, 1);
   if (t->of >= CLASSIFY) {
-    if (!target || !p->side[1][i].at) return;
+    if (!target || !p->side[1][i].at || t->of == MLM) return;
     k = encode_labels(&r->row[2].e, p, i, target, k);
     token_put(&r->row[2], r->row[2].e.ids, k);
     return;
@@ -344,7 +344,7 @@ static void trace_fits(const tracer *t, const char *input, syn_text source) {
   memset(&e, 0, sizeof e);
   count = encode_task(&e, t->of, syn_model_tokenizer(t->m[0], SYN_SRC), source);
   free(e.ids);
-  if (count + (t->of != TAG) > most)
+  if (count + has_end(t->of) > most)
     fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.*s", input, most,
          short_size(source), source.at);
 }

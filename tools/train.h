@@ -505,24 +505,32 @@ static void train_read_pairs(training *r) {
   pairs_free(&p);
 }
 
-/* --span-corruption: each line is a text; every epoch hides other spans of it. Null: none fits. */
+/* --span-corruption, mlm: each line is a text; every epoch hides other spans or tokens of it. Null:
+   none fits. */
+static const char *train_hides(const training *r) {
+  return r->of == MLM ? "--task mlm" : "--span-corruption";
+}
 static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
   syn_data *d = syn_data_new(&r->c);
   size_t i, count[2] = {0, 0};
   encoder *e = &p->encoders[0];
   syn_corruption k;
+  const int room = most + (!has_end(r->of) && most < opt_int(r->a, "batch"));
   int n, n_src, n_tgt;
   memset(&k, 0, sizeof k);
   k.count = syn_tokenizer_sentinels(r->tokenizer[0], &k.first);
-  if (!k.count)
-    fail(WRONG_USE, "--init %s: its tokenizer has no sentinels for --span-corruption",
-         opt_text(r->a, "init"));
+  k.mask = r->of == MLM;
+  if (k.mask) k.count = k.count ? k.first : syn_tokenizer_size(r->tokenizer[0]);
+  if (k.mask) k.first = mask_of(r->tokenizer[0]);
+  if (!k.count || k.first < 0)
+    fail(WRONG_USE, "--init %s: its tokenizer has no sentinels for %s", opt_text(r->a, "init"),
+         train_hides(r));
   syn_data_corrupt(d, &k);
   for (i = 0; i < p->count; i++) {
     n = encode(e, r->tokenizer[0], p->side[0][i]);
     syn_corrupt_sizes(&k, n, &n_src, &n_tgt);
     if (n < 2) count[0]++;
-    else if (n_src >= most || n_tgt >= most) count[1]++;
+    else if (n_src >= room || n_tgt >= room) count[1]++;
     else syn_data_add(d, e->ids, n, NULL, 0);
   }
   check(&r->c);
@@ -563,7 +571,7 @@ static void train_read_lines(training *r) {
   int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch");
   int flags = SYN_SENTINELS | tokenizer_flags(r->a, r->of, 0);
   pairs p, v;
-  if (!*path) fail(WRONG_USE, "train --span-corruption wants --data FILE, a text a line");
+  if (!*path) fail(WRONG_USE, "train %s wants --data FILE, a text a line", train_hides(r));
   p = train_lines(r, path);
   init_tokenizers(r, &p);
   if (!r->tokenizer[0])
@@ -799,20 +807,21 @@ static void train_task(training *r, const syn_config *k) {
   const char *tokenizer = opt_text(r->a, "tgt-tokenizer");
   r->of = task_of(k->task);
   r->max_len = k->max_len;
-  r->corrupt = opt_flag(r->a, "span-corruption");
+  r->corrupt = opt_flag(r->a, "span-corruption") || r->of == MLM;
   r->how = opt_flag(r->a, "nfc") ? COMPOSE : 0;
-  r->joint = r->of == SEQ2SEQ && (r->corrupt || (k->tie && strcmp(k->tie, "all") == 0));
+  r->joint = r->corrupt || (r->of == SEQ2SEQ && k->tie && strcmp(k->tie, "all") == 0);
   if (*tokenizer && r->of == CLASSIFY)
     fail(WRONG_USE, "--tgt-tokenizer %s: a label of classify is one class, whatever its text is",
          tokenizer);
   if (opt_flag(r->a, "lowercase-targets") && (r->of != SEQ2SEQ || r->corrupt))
-    fail(WRONG_USE, "train --lowercase-targets: %s", r->of >= CLASSIFY
+    fail(WRONG_USE, "train --lowercase-targets: %s", r->of == CLASSIFY || r->of == TAG
          ? "labels and tags keep their case" : "there is one text, for which --lowercase stands");
   if (!r->corrupt) return;
-  if (r->of != SEQ2SEQ) fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", k->task);
-  check_one_file(r->a, "--span-corruption");
+  if (r->of != SEQ2SEQ && opt_flag(r->a, "span-corruption"))
+    fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", k->task);
+  check_one_file(r->a, train_hides(r));
   if (*tokenizer || *opt_text(r->a, "src-tokenizer"))
-    fail(WRONG_USE, "--span-corruption has one text and one --tokenizer for both sides");
+    fail(WRONG_USE, "%s has one text and one --tokenizer for both sides", train_hides(r));
 }
 
 /* Checks the network and the names of --freeze before the data are read, so that a mistake shows at
@@ -874,7 +883,8 @@ static void train_check_warmup(const training *r, int64_t steps) {
 static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
   int64_t n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
-  double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
+  const int words = r->of < CLASSIFY || r->of == MLM;
+  double final = 0.0, start = log((double)(words ? k->tgt_vocab : k->classes));
   if (!r->first_step && r->first_loss > start) start = r->first_loss;
   for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
   if (!n || final <= start * (1.0 + 1.0 / (double)n)) return;
@@ -921,13 +931,13 @@ static size_t parameters_of(const syn_model *m) {
 
 /* One line: the size of the data and of the network, the length of the training. */
 static void train_headline(const training *r) {
-  static const char *const rows[] = {"pairs", "windows", "texts", "texts"};
+  static const char *const rows[] = {"pairs", "windows", "texts", "texts", "texts"};
   const char *what = r->corrupt ? "texts" : rows[r->of];
   const syn_config *k = syn_model_config(r->m);
   if (r->json) return;
   fprintf(stderr, "%lu %s, vocabulary %d, ", (unsigned long)syn_data_count(r->data), what,
           r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
-  if (r->of >= CLASSIFY) fprintf(stderr, "%d classes, ", k->classes);
+  if (r->of == CLASSIFY || r->of == TAG) fprintf(stderr, "%d classes, ", k->classes);
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
   if (r->config.steps < LONG_MAX) fprintf(stderr, "%lld steps", (long long)r->config.steps);
   else fprintf(stderr, "%g minutes", r->minutes);

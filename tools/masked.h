@@ -1,0 +1,118 @@
+/* masked.h   masked language models: texts with hidden tokens, scores of what is found in them.
+   Part of syn.c, behind data.h. */
+
+/* ==============================================================================================
+   >>tool masked   texts with hidden tokens
+   ============================================================================================== */
+
+/* The token that hides others: the first sentinel; of published models the one with a known name.
+   -1: none. */
+static int mask_of(const syn_tokenizer *t) {
+  static const char *const names[] = {"[MASK]", "<mask>"};
+  int first, i, n = t ? syn_tokenizer_size(t) : 0;
+  if (t && syn_tokenizer_sentinels(t, &first)) return first;
+  for (i = n - 1; i >= 0; i--) {
+    const syn_text piece = syn_tokenizer_piece(t, i, 1);
+    if (text_is(piece, names[0]) || text_is(piece, names[1])) break;
+  }
+  return i;
+}
+
+/* Where the name begins in the text; its size: nowhere. */
+static size_t masked_find(syn_text text, syn_text name) {
+  size_t i;
+  for (i = 0; i + name.size <= text.size; i++)
+    if (memcmp(text.at + i, name.at, name.size) == 0) return i;
+  return text.size;
+}
+
+/* Encodes a text in which the name of `mask`, as <0>, stands for hidden tokens; returns how many
+   tokens e->ids has. The spaces beside it belong to the words, and the tokenizer adds them by
+   itself, but where tokens are characters or bytes. */
+static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
+  const syn_text name = mask < 0 ? syn_text_of("") : syn_tokenizer_piece(t, mask, 1);
+  const char *type = syn_tokenizer_type(t);
+  const int joined = strcmp(type, "char") == 0 || strcmp(type, "byte") == 0;
+  int *all = NULL, count = 0, n, last;
+  size_t at;
+  if (!name.size || masked_find(text, name) == text.size) return encode(e, t, text);
+  do {
+    syn_text part = text;
+    at = masked_find(text, name);
+    last = at == text.size;
+    part.size = at;
+    if (!joined && !last && at && part.at[at - 1] == ' ') part.size--;
+    if (!joined && count && part.size && *part.at == ' ') part.at++, part.size--;
+    n = part.size ? encode(e, t, part) : 0;
+    all = (int *)grow(all, (size_t)(count + n + 1), sizeof *all);
+    if (n) memcpy(all + count, e->ids, (size_t)n * sizeof *all);
+    count += n;
+    if (last) break;
+    all[count++] = mask;
+    text.at += at + name.size;
+    text.size -= at + name.size;
+  } while (text.size);
+  free(e->ids);
+  e->ids = all;
+  e->cap = (size_t)(count + 1);
+  return count;
+}
+
+/* What a model finds in hidden places. */
+typedef struct masked_scores {
+  int64_t hidden, right;
+  double nats; /* sum of -log p of the hidden tokens */
+  size_t left; /* lines without a hidden token */
+} masked_scores;
+
+/* One text of n tokens, with `width` logits each. */
+static void masked_row(masked_scores *s, syn_run *r, int width, const int *src, const int *labels,
+                       int n) {
+  const syn_batch b = {1, src, NULL, NULL, n, 0};
+  const int64_t before = s->hidden;
+  const float *z;
+  int i, k, rows;
+  if (syn_run_forward(r, &b)) return;
+  z = syn_run_logits(r, 0, &rows);
+  for (i = 0; z && i < rows; i++, z += width) {
+    double sum = 0.0, top = (double)z[0];
+    if (!labels[i]) continue;
+    for (k = 1; k < width; k++) top = (double)z[k] > top ? (double)z[k] : top;
+    for (k = 0; k < width; k++) sum += exp((double)z[k] - top);
+    s->nats += log(sum) + top - (double)z[labels[i]];
+    s->right += syn_run_class(r, 0, i, 0, NULL) == labels[i];
+    s->hidden++;
+  }
+  s->left += s->hidden == before;
+}
+
+/* Each line with BERT's masks, always the same. */
+static masked_scores masked_lines(syn_context *c, const syn_model *m, encoder *e, const lines *l) {
+  const syn_tokenizer *t = syn_model_tokenizer(m, SYN_SRC);
+  const int most = syn_model_config(m)->max_len, mask = mask_of(t);
+  int *src = (int *)take((size_t)most * 2, sizeof *src), *labels = src + most;
+  syn_run *r = syn_run_new(c, m, NULL);
+  syn_corruption k;
+  masked_scores s;
+  size_t i;
+  memset(&s, 0, sizeof s);
+  memset(&k, 0, sizeof k);
+  if (mask < 0) fail(FAILED_JOB, "the tokenizer of the model has no token that hides others");
+  k.first = mask;
+  k.count = syn_tokenizer_sentinels(t, NULL) ? mask : syn_tokenizer_size(t);
+  k.mask = 1;
+  for (i = 0; i < l->count; i++) {
+    syn_random random = {i};
+    const int n = encode(e, t, l->at[i]);
+    if (n < 1 || n > most) {
+      s.left++;
+      continue;
+    }
+    syn_corrupt(&k, e->ids, n, &random, src, labels);
+    masked_row(&s, r, syn_model_config(m)->tgt_vocab, src, labels, n);
+    check(c);
+  }
+  syn_run_free(r);
+  free(src);
+  return s;
+}
