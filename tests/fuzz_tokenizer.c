@@ -6,19 +6,32 @@
 #define FUZZ_NAME "tokenizer"
 #define FUZZ_EDGES 650
 #define FUZZ_MUTATOR
-#define FUZZ_MARKS(X) X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown) X(normalized) X(spelled)
+#define FUZZ_MARKS(X) \
+  X(loaded) X(learned) X(byte) X(merged) X(saved) X(decoded) X(unknown) X(normalized) X(spelled) \
+  X(gpt2) X(llama) X(unigram) X(wordpiece)
 #include "fuzz.h"
 
 enum { MAX_LINES = 64 };
 
+/* 1: of a published model, whose rules may make a text longer. */
+static int published(const syn_tokenizer *t) {
+  static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
+  int i;
+  for (i = 0; i < 4; i++)
+    if (!strcmp(syn_tokenizer_type(t), kinds[i])) fuzz_mark(MARK_gpt2 + i);
+  for (i = 0; i < 4; i++)
+    if (!strcmp(syn_tokenizer_type(t), kinds[i])) return 1;
+  return 0;
+}
+
 /* Encodes and decodes a text into a buffer that holds all, and into smaller ones. */
 static void use(const syn_tokenizer *t, syn_text text) {
   int flags = syn_tokenizer_flags(t) & (SYN_LOWERCASE | SYN_NFC);
-  size_t most = (flags ? 3 : 1) * text.size + 1, capacity = most + 1, i, size, half;
+  size_t most = (published(t) ? 100 : flags ? 3 : 1) * text.size + 1, capacity = most + 1, i, size, half;
   int *ids = (int *)malloc(capacity * sizeof *ids), *fewer, count;
   syn_text last = syn_tokenizer_piece(t, 259, 0);
   int spells = !strncmp(syn_tokenizer_type(t), "bpe", 3) && last.size == 1 && last.at[0] == '\xFF';
-  char *out;
+  char *out, name[16];
   if (!ids) abort();
   count = syn_tokenizer_encode(t, text, ids, (int)capacity);
   FUZZ_WANT(count >= 0 && (size_t)count <= most, "%d tokens of %lu bytes", count,
@@ -31,6 +44,9 @@ static void use(const syn_tokenizer *t, syn_text text) {
     if (spells && ids[i] >= 132 && ids[i] < 260) fuzz_mark(MARK_spelled);
     FUZZ_WANT(!spells || ids[i] != SYN_UNKNOWN, "an unknown token beside bytes");
     syn_tokenizer_piece(t, ids[i], !i);
+    FUZZ_WANT(syn_tokenizer_id(t, syn_tokenizer_number(t, ids[i])) == ids[i] || ids[i] == SYN_UNKNOWN,
+              "token %d has another number", ids[i]);
+    syn_tokenizer_name(t, ids[i], name, sizeof name);
   }
   half = (size_t)count / 2;
   fewer = (int *)malloc(half * sizeof *fewer + 1);
@@ -157,6 +173,49 @@ static void spelled(syn_context *c, syn_text text, char *bytes, size_t room) {
   syn_tokenizer_free(t);
 }
 
+/* A charsmap in which A becomes a. */
+static syn_text rule(void) {
+  static unsigned char map[4 + 4 * 256 + 2];
+  syn_text text;
+  memset(map, 0, sizeof map);
+  map[1] = 4;
+  map[5] = 1 << 2;
+  map[4 + 4 * ('A' ^ 1)] = 'A';
+  map[5 + 4 * ('A' ^ 1)] = 1 | 1 << 2;
+  map[7 + 4 * 'A'] = 0x80;
+  memcpy(map + 4 + 1024, "a", 2);
+  text.at = (const char *)map, text.size = sizeof map;
+  return text;
+}
+
+/* Small tokenizers of published models, saved. */
+static void pieces(syn_context *c, const char *kind, int options, char *bytes, size_t room) {
+  static const char *const names[] = {"<u>", "a", "b", "ab", "<0x41>", "\xE2\x96\x81", "##b", "\xE2\x96\x81" "a", "c", "l", "o"};
+  static const float scores[] = {0, -1, -2, -2.5f, 0, -3, -4, -2, -3, -5, -6};
+  static const unsigned char types[] = {2, 0, 0, 0, 1, 0, 0, 3, 0, 0, 0};
+  static const unsigned char bare[11] = {0};
+  static const int merges[] = {1, 2};
+  syn_text tokens[11];
+  syn_tokenizer_parts p;
+  syn_tokenizer *t;
+  size_t size;
+  int i, scored = !strcmp(kind, "llama") || !strcmp(kind, "unigram");
+  memset(&p, 0, sizeof p);
+  for (i = 0; i < 11; i++) tokens[i] = syn_text_of(names[i]);
+  if (!strcmp(kind, "gpt2")) tokens[5] = tokens[7] = syn_text_of("z");
+  p.kind = kind, p.options = options, p.count = 11, p.tokens = tokens;
+  p.types = scored ? types : bare, p.scores = scored ? scores : NULL;
+  p.merges = merges, p.n_merges = !strcmp(kind, "gpt2");
+  for (i = 0; i < 4; i++) p.special[i] = i == 1 ? 0 : -1;
+  if (!strcmp(kind, "unigram")) p.charsmap = rule();
+  t = syn_tokenizer_from(c, &p);
+  size = syn_tokenizer_save(t, bytes + 2, room - 2);
+  if (!t || size > room - 2) abort();
+  memset(bytes, 0, 2);
+  fuzz_seed(kind, bytes, size + 2);
+  syn_tokenizer_free(t);
+}
+
 static void fuzz_seeds(void) {
   static const char lines[] =
       "the cat sat on the mat\nthat hat \xC3\x89\xC3\xA9 \xE2\x82\xAC\n\xD0\x90\xD0\xB0 low lower "
@@ -190,6 +249,10 @@ static void fuzz_seeds(void) {
   text.at = many;
   text.size = 900;
   spelled(&c, text, bytes, sizeof bytes);
+  pieces(&c, "gpt2", SYN_PIECES_GPT4, bytes, sizeof bytes);
+  pieces(&c, "llama", SYN_PIECES_SPACE | SYN_PIECES_BYTES, bytes, sizeof bytes);
+  pieces(&c, "unigram", SYN_PIECES_SPACE | SYN_PIECES_TRIM, bytes, sizeof bytes);
+  pieces(&c, "wordpiece", SYN_PIECES_LOWER, bytes, sizeof bytes);
 }
 
 /* -- the mutator: a saved tokenizer of which most stays as it is -- */

@@ -416,7 +416,9 @@ static void fuzz_one(void) {
       "compare --vary encoder=V --encoder % --data text --test text",
       "compare --vary % --data text --test text --task lm --d-model 4 --max-len 9",
       "trace --document text -o new",
-      "trace -m model -o new --log text"};
+      "trace -m model -o new --log text",
+      "tokenize --tokenizer text text",
+      "tokenize --tokenizer text --check text"};
   static const char *const of_table[] = {
       "train --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9 --tokenizer "
       "char",
@@ -506,6 +508,25 @@ static void fuzz_seeds(void) {
   static const char *const texts[] = {
       "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm", "rnn -> ff", "a b c\nb",
       "{\"task\":\"lm\"}"};
+  /* tokenizers of published models: three of JSON, one of SentencePiece with a trainer and a
+     normalizer, one of llama2.c, a list of words; answers */
+#define FILE_OF(text) {"" text, sizeof(text) - 1}
+  static const syn_text tokens[] = {
+      FILE_OF("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]},"
+              "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}}"),
+      FILE_OF("{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0],[\"\\u2581a\",-1.5]]},"
+              "\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAABhAA==\"},"
+              "\"pre_tokenizer\":{\"type\":\"Metaspace\"}}"),
+      FILE_OF("{\"model\":{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"a\":0,"
+              "\"##b\":1}},\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,"
+              "\"handle_chinese_chars\":true,\"lowercase\":true},\"added_tokens\":[{\"id\":2,\"content\":\"[UNK]\","
+              "\"special\":true}]}"),
+      FILE_OF("\n\x0E\n\5<unk>\x15\0\0\0\0\x18\2\n\x8\n\1" "a\x15\0\0\0\xC0\n\x8\n\1" "b\x15\0\0\0\xC0"
+              "\x12\5\x18\2\x98\2\1\x1A\xA\x12\4\0\0\0\0\x18\1\x20\1"),
+      FILE_OF("\2\0\0\0\0\0\0\0\1\0\0\0?\0\0\0\0\1\0\0\0<\0\0\0\0\1\0\0\0>\0\0\x80\xBF\1\0\0\0a"),
+      FILE_OF("[UNK]\nlow\n##er\n,\n"),
+      FILE_OF("{\"a\":1}"),
+      FILE_OF("{\"text\":\"a\",\"ids\":[0],\"pieces\":[\"a\"],\"decoded\":\"a\"}\n")};
   char name[32];
   fuzz_bytes b;
   int i;
@@ -525,6 +546,10 @@ static void fuzz_seeds(void) {
   for (i = 0; i < 8; i++) {
     snprintf(name, sizeof name, "table%d", i);
     seed_line(name, 3, i, i == 2 ? "a b\tX Y\nb\tY\n" : table, i == 2 ? 10 : sizeof table - 1);
+  }
+  for (i = 0; i < 8; i++) {
+    snprintf(name, sizeof name, "tokens%d", i);
+    seed_line(name, 2, i < 7 ? 12 : 13, tokens[i].at, tokens[i].size);
   }
   free(b.at);
   seed_sequences();

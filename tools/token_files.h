@@ -55,10 +55,12 @@ static void token_special(token_list *l, int number, syn_text name) {
   }
 }
 
-/* Room for the token of this number; those between are unused. */
+/* Room for the token of this number; those between are unused. A number of JSON is no larger than
+   its file, so that a few bytes take no memory for millions of tokens. */
 static void token_reserve(token_list *l, size_t number) {
-  if (number >= ((size_t)1 << 24) - 4)
-    fail(FAILED_JOB, "%s: token number %.0f, wanted below 2^24", l->path, (double)number);
+  if (number >= ((size_t)1 << 24) - 4 ||
+      (l->tree.count && number >= 1024 + l->tree.bytes.size && !l->parts.kind))
+    fail(FAILED_JOB, "%s: token number %.0f is too large for the file", l->path, (double)number);
   while (l->cap <= number) {
     l->cap = l->cap ? 2 * l->cap : 1024;
     l->tokens = (syn_text *)grow(l->tokens, l->cap, sizeof *l->tokens);
@@ -130,8 +132,8 @@ static syn_tokenizer *token_list_end(syn_context *c, token_list *l, const char *
   if (rows && l->count > rows)
     fail(FAILED_JOB, "%s: %.0f tokens, the model has %.0f", l->path, (double)l->count,
          (double)rows);
-  if (rows) token_reserve(l, rows - 1);
   l->parts.kind = kind;
+  if (rows) token_reserve(l, rows - 1);
   l->parts.count = l->count;
   l->parts.tokens = l->tokens;
   l->parts.scores = scores ? l->scores : NULL;
