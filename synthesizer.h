@@ -1802,8 +1802,11 @@ SYN_API int syn_trainer_average(syn_trainer *t);
                  character of the lines is known. Where they would take more than half of SIZE, from
                  520 on, ids 4 .. 259 are the bytes, which spell rare characters and everything new,
                  so that nothing is unknown; below 520 a SIZE too small for them is an error
+     "unigram:SIZE"  the pieces of words that make the lines most probable (Kudo 2018), the most
+                 probable first; at most SIZE tokens. From 1,024 on, ids 4 .. 259 are the bytes, as
+                 of bpe; below, a SIZE that is too small for the characters is an error
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
-   Words of bpe begin at white space (space, tab, line ends) and hold it as their first character;
+   Words of bpe and unigram begin at white space (space, tab, line ends) and hold it as their first character;
    one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
    characters is restored exactly. Words of "space" are separated by runs of white space (that of
    Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
@@ -18559,6 +18562,8 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
              of many: bytes  256 bytes; then as above              never
      line    whole lines     bytes                                 a new line
+     unigram parts of words  256 bytes or none; then probability   as of bpe
+     gpt2, llama, wordpiece, unigram: the file of a published model
 
    A word of bpe is one white-space character of ASCII and all that follows up to the next: the
    tokens joined together are the text again. A word of space begins with the space or the line end
@@ -18729,6 +18734,20 @@ static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key)
 static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
   return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
                    syn_tokenizer_size(t), wanted);
+}
+
+/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
+   have equal types. */
+static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
+                                         uint32_t size) {
+  syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
+  if (!t) return NULL;
+  t->c = t->vocab.c = c;
+  t->kind = kind;
+  t->flags = flags;
+  t->size = (int)size;
+  syn__snprintf(t->type, sizeof t->type, kind->sized && size ? "%s:%d" : "%s", kind->name, t->size);
+  return t;
 }
 
 #ifndef SYN_NO_TRAIN
@@ -19565,25 +19584,33 @@ static syn_status syn__charsmap_check(const syn_tokenizer *t) {
                    t->type, (unsigned long)p->charsmap_size);
 }
 
-/* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. */
+/* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. For what was
+   learned here (SIZE is not 0) a reader reads, without rules: all of its text comes back. */
 typedef struct syn__normal {
   const syn_tokenizer *t;
+  syn__reader r;
   syn_text text, part; /* what was not read: of the text, of the result of a rule */
   size_t spaces;       /* that come before it */
   int after;           /* 1: further spaces are left out */
+  char one[4];
 } syn__normal;
 
-static syn__normal syn__normal_of(const syn_tokenizer *t, syn_text text) {
+static void syn__normal_begin(syn__normal *n, const syn_tokenizer *t, const syn__reader *r) {
   const int options = t->pieces->options;
-  syn__normal n = {t, text, {NULL, 0}, 0, 0};
-  n.spaces = options & SYN_PIECES_SPACE && text.size;
-  n.after = !!(options & SYN_PIECES_TRIM);
-  return n;
+  memset(n, 0, sizeof *n);
+  n->t = t;
+  n->r = *r;
+  if (t->size) return;
+  n->text = r->scan.text;
+  n->spaces = options & SYN_PIECES_SPACE && n->text.size;
+  n->after = !!(options & SYN_PIECES_TRIM);
 }
 
 /* The next part that is not empty; 0: the text ends. */
 static int syn__normal_fetch(syn__normal *n) {
   const syn_tokenizer *t = n->t;
+  if (t->size && !n->part.size && syn__reader_more(&n->r))
+    n->part = syn__text_of(n->one, syn__utf8_encode(syn__reader_next(&n->r), n->one));
   while (!n->part.size && n->text.size) {
     size_t used = 0;
     const int user = t->pieces->users ? syn__piece_longest(t, n->text, SYN_PIECE_USER) : 0;
@@ -19608,7 +19635,7 @@ static size_t syn__normal_next(syn__normal *n, char *out) {
   while (syn__normal_fetch(n) || (n->spaces && !trim)) {
     size_t size = 0;
     const uint32_t ch = n->part.size ? syn__utf8_decode(n->part, &size) : 0;
-    const int space = ch == ' ' || ch == 0x2581;
+    const int space = ch == ' ' || (ch == 0x2581 && !n->t->size);
     if (space) n->spaces++;
     else if (!n->spaces) memcpy(out, n->part.at, size);
     if (space || !n->spaces) n->part = syn__text_of(n->part.at + size, n->part.size - size);
@@ -19652,13 +19679,14 @@ typedef void (*syn__segment)(const syn_tokenizer *t, syn_text text, syn__written
 /* Encodes a text in segments. Where two characters are neighbours in no piece, no piece lies across
    them, so the best pieces of both sides are the best of all. (The set is hashed: it may hold more
    pairs.) Elsewhere a segment is cut when its buffer is full. */
-static void syn__segments(const syn_tokenizer *t, syn_text text, syn__segment encode,
+static void syn__segments(const syn_tokenizer *t, const syn__reader *r, syn__segment encode,
                           syn__ids *ids) {
-  syn__normal n = syn__normal_of(t, text);
+  syn__normal n;
   syn__written out = {ids, 0, 0.0f};
   char segment[SYN__SEGMENT], next[4];
   size_t size = 0, more;
   uint32_t last = 0;
+  syn__normal_begin(&n, t, r);
   while ((more = syn__normal_next(&n, next)) > 0) {
     size_t at = 0;
     const uint32_t ch = syn__utf8_decode(syn__text_of(next, more), &at);
@@ -19702,6 +19730,27 @@ static int syn__piece_byte(syn_text name) {
   high = strchr(digits, name.at[3]);
   low = strchr(digits, name.at[4]);
   return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
+}
+
+/* Room for the types and scores of `count` tokens. */
+static syn_status syn__pieces_alloc(syn_tokenizer *t, size_t count, int scores) {
+  syn__pieces *p = t->pieces = (syn__pieces *)syn__alloc(t->c, 1, sizeof *p);
+  if (!p) return SYN_E_MEMORY;
+  p->types = (unsigned char *)syn__alloc(t->c, count + 1, 1);
+  if (scores) p->scores = (float *)syn__alloc(t->c, count + 1, sizeof(float));
+  return p->types && (!scores || p->scores) ? SYN_OK : SYN_E_MEMORY;
+}
+
+/* Ends the text of the next token. */
+static syn_status syn__piece_end(syn_tokenizer *t, float score, int type) {
+  syn__pieces *p = t->pieces;
+  const size_t i = t->vocab.ends.count;
+  p->types[i] = (unsigned char)type;
+  if (p->scores) p->scores[i] = score;
+  if (type < 0 || type > SYN_PIECE_UNUSED || !(score > SYN__NO_SCORE && score <= FLT_MAX))
+    return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %lu has the type %d and the score %g",
+                     t->type, (unsigned long)i, type, (double)score);
+  return syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
 }
 
 static int syn__piece_order(const void *owner, int a, int b) {
@@ -19943,7 +19992,7 @@ static void syn__llama_segment(const syn_tokenizer *t, syn_text text, syn__writt
 }
 
 static void syn__llama_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  syn__segments(t, r.scan.text, syn__llama_segment, out);
+  syn__segments(t, &r, syn__llama_segment, out);
 }
 
 #define SYN__PIECE_UNKNOWN " \xE2\x81\x87 " /* SentencePiece's ?? */
@@ -20018,11 +20067,392 @@ static void syn__unigram_segment(const syn_tokenizer *t, syn_text text, syn__wri
 }
 
 static void syn__unigram_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  syn__segments(t, r.scan.text, syn__unigram_segment, out);
+  syn__segments(t, &r, syn__unigram_segment, out);
 }
 
+/* -- learning (Kudo 2018, section 3.2) --
+
+   The first pieces are the characters and the most frequent parts of words, weighed by count times
+   length. Then, again and again: the EM algorithm finds the probabilities of the pieces; those whose
+   loss costs the likelihood of the words least are left out, a quarter at a time, until SIZE is
+   reached. E step: how often each piece is expected in all ways to cut each word, by sums forward
+   and backward. M step: exp(digamma(count) - digamma(sum)), which lowers small counts (Liang and
+   Klein 2007). A probability is kept times SYN__UNIGRAM_SCALE for each character: all ways through
+   a word have the same characters, so the scale cancels, and products do not underflow.
+
+   From SYN__UNIGRAM_BYTES on, tokens begin with the 256 bytes, which spell rare and new characters;
+   then nothing is unknown. */
+#define SYN__UNIGRAM_SCALE 256.0
+enum {
+  SYN__UNIGRAM_BYTES = 1024, SYN__UNIGRAM_WORD = 48, /* characters of a word in learning */
+  SYN__UNIGRAM_LETTERS = 16, /* characters of a piece */
+  SYN__UNIGRAM_SEEDS = 8,    /* times SIZE: the first pieces */
+  SYN__UNIGRAM_EDGES = SYN__UNIGRAM_WORD * SYN__UNIGRAM_LETTERS
+};
+
+#ifndef SYN_NO_TRAIN
+typedef struct syn__unigram {
+  syn_tokenizer *t;             /* that learns */
+  syn_tokenizer *now;           /* the pieces of this round */
+  syn__counter words, letters;  /* letters: the characters that are pieces */
+  int *order;                   /* of the words, by their bytes */
+  int room;                     /* pieces in SIZE */
+  double *weight, *count, *gain; /* [pieces of now] probability, expected count, loss without it */
+} syn__unigram;
+
+/* A token from `at` to `end` in a word; id -1: a character without a piece. */
+typedef struct syn__edge {
+  int at, end, id;
+} syn__edge;
+
+static void syn__unigram_drop(syn__unigram *u) {
+  syn_context *c = u->t->c;
+  syn__free(c, u->weight);
+  syn__free(c, u->count);
+  syn__free(c, u->gain);
+  syn_tokenizer_free(u->now);
+  u->weight = u->count = u->gain = NULL;
+  u->now = NULL;
+}
+
+static int syn__letters_of(syn_text text) {
+  size_t at = 0;
+  int n = 0;
+  for (; at < text.size; n++) syn__utf8_decode(text, &at);
+  return n;
+}
+
+/* Digamma by its recurrence and its asymptotic series. */
+static double syn__digamma(double x) {
+  double result = 0.0, y;
+  for (; x < 7.0; x += 1.0) result -= 1.0 / x;
+  x -= 0.5;
+  y = 1.0 / (x * x);
+  return result + syn__log(x) + y * (1.0 / 24.0 - y * (7.0 / 960.0 - y * (31.0 / 8064.0)));
+}
+
+/* The pieces of a list, whose log probabilities are `score`, as those of the next round. */
+static syn_status syn__unigram_round(syn__unigram *u, const syn__texts *texts, const int *which,
+                                     const double *score, int n) {
+  syn_context *c = u->t->c;
+  syn_tokenizer *next = syn__tokenizer_new(c, u->t->kind, 0, 0);
+  syn_status status = next ? syn__pieces_alloc(next, (size_t)n, 1) : SYN_E_MEMORY;
+  int i;
+  for (i = 0; i < n && !status; i++) {
+    status = syn__texts_write(&next->vocab, syn__texts_at(texts, (size_t)which[i]));
+    if (!status) status = syn__piece_end(next, (float)score[i], SYN_PIECE_NORMAL);
+  }
+  if (!status) status = syn__pieces_index(next);
+  syn__unigram_drop(u); /* `texts` may be its own */
+  u->now = next;
+  u->weight = (double *)syn__alloc(c, (size_t)n + 1, sizeof *u->weight);
+  u->count = (double *)syn__alloc(c, (size_t)n + 1, sizeof *u->count);
+  u->gain = (double *)syn__alloc(c, (size_t)n + 1, sizeof *u->gain);
+  if (!u->weight || !u->count || !u->gain) return SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++)
+    u->weight[i] = syn__exp((double)next->pieces->scores[i] + syn__log(SYN__UNIGRAM_SCALE) *
+                            syn__letters_of(syn__texts_at(&next->vocab, (size_t)i)));
+  return status;
+}
+
+/* All tokens inside a word, in the order of their first bytes; returns how many. */
+static int syn__unigram_edges(const syn_tokenizer *t, syn_text word, syn__edge *edges) {
+  size_t at, next, end;
+  int n = 0;
+  for (at = 0; at < word.size; at = next) {
+    syn__range r = syn__range_all(t);
+    int single = 0;
+    next = at;
+    syn__utf8_decode(word, &next);
+    for (end = at; end < word.size && syn__range_narrow(t, &r, word.at[end]);) {
+      syn__edge e;
+      e.id = syn__range_token(t, &r);
+      e.at = (int)at, e.end = (int)++end;
+      if (!e.id) continue;
+      single |= end == next;
+      edges[n++] = e;
+    }
+    if (single) continue;
+    edges[n].at = (int)at, edges[n].end = (int)next;
+    edges[n++].id = -1;
+  }
+  return n;
+}
+
+static double syn__edge_weight(const syn__unigram *u, const syn__edge *e) {
+  return e->id < 0 ? 1e-9 : u->weight[e->id - SYN_FIRST_TOKEN];
+}
+
+/* Adds the expected counts of a word that occurs `times` times. */
+static void syn__unigram_word(syn__unigram *u, syn_text word, double times) {
+  double forward[4 * SYN__UNIGRAM_WORD + 1], backward[4 * SYN__UNIGRAM_WORD + 1];
+  syn__edge edges[SYN__UNIGRAM_EDGES];
+  const int n = syn__unigram_edges(u->now, word, edges), size = (int)word.size;
+  int i;
+  for (i = 0; i <= size; i++) forward[i] = backward[i] = 0.0;
+  forward[0] = backward[size] = 1.0;
+  for (i = 0; i < n; i++)
+    forward[edges[i].end] += forward[edges[i].at] * syn__edge_weight(u, &edges[i]);
+  if (!(forward[size] > 0.0)) return; /* below all numbers */
+  for (i = n - 1; i >= 0; i--) {
+    const syn__edge *e = &edges[i];
+    const double weight = syn__edge_weight(u, e);
+    backward[e->at] += backward[e->end] * weight;
+    if (e->id >= 0)
+      u->count[e->id - SYN_FIRST_TOKEN] +=
+          times * (forward[e->at] / forward[size]) * weight * backward[e->end];
+  }
+}
+
+/* One E step, one M step. Pieces of fewer than half an occurrence go, but for characters. */
+static syn_status syn__unigram_em(syn__unigram *u) {
+  syn_context *c = u->t->c;
+  const int n = (int)u->now->vocab.ends.count;
+  int *which = (int *)syn__alloc(c, (size_t)n + 1, sizeof *which), i, kept = 0;
+  double *score = (double *)syn__alloc(c, (size_t)n + 1, sizeof *score), sum = 0.0;
+  syn_status status = which && score ? SYN_OK : SYN_E_MEMORY;
+  for (i = 0; i < n; i++) u->count[i] = 0.0;
+  for (i = 0; i < (int)u->words.texts.ends.count && !status; i++)
+    syn__unigram_word(u, syn__texts_at(&u->words.texts, (size_t)u->order[i]),
+                      (double)*syn__counter_count(&u->words, u->order[i]));
+  for (i = 0; i < n && !status; i++) {
+    const int letter = syn__letters_of(syn__texts_at(&u->now->vocab, (size_t)i)) == 1;
+    if (u->count[i] < 0.5 && !letter) continue;
+    which[kept] = i;
+    score[kept] = u->count[i] < 0.5 ? 0.5 : u->count[i];
+    sum += score[kept++];
+  }
+  for (i = 0; i < kept; i++) score[i] = syn__digamma(score[i]) - syn__digamma(sum);
+  if (!status) status = syn__unigram_round(u, &u->now->vocab, which, score, kept);
+  syn__free(c, which);
+  syn__free(c, score);
+  return status;
+}
+
+/* How much the log likelihood falls for each occurrence when piece i becomes the best others. */
+static double syn__unigram_gain(const syn__unigram *u, int i) {
+  const syn_text text = syn__texts_at(&u->now->vocab, (size_t)i);
+  const float *scores = u->now->pieces->scores;
+  double best[4 * SYN__UNIGRAM_LETTERS + 1];
+  syn__edge edges[SYN__UNIGRAM_EDGES];
+  const int n = syn__unigram_edges(u->now, text, edges);
+  int k;
+  for (k = 1; k <= (int)text.size; k++) best[k] = -1e30;
+  best[0] = 0.0;
+  for (k = 0; k < n; k++) {
+    const syn__edge *e = &edges[k];
+    double sum;
+    if (e->id == SYN_FIRST_TOKEN + i) continue;
+    sum = best[e->at] + (e->id < 0 ? -30.0 : (double)scores[e->id - SYN_FIRST_TOKEN]);
+    if (sum > best[e->end]) best[e->end] = sum;
+  }
+  return (double)scores[i] - best[text.size];
+}
+
+static int syn__unigram_order(const void *owner, int a, int b) {
+  const syn__unigram *u = (const syn__unigram *)owner;
+  if (u->gain[a] != u->gain[b]) return u->gain[a] > u->gain[b] ? -1 : 1;
+  return syn__piece_order(u->now, a, b);
+}
+
+/* Keeps the `most` pieces whose loss costs most; characters stay. */
+static syn_status syn__unigram_prune(syn__unigram *u, int most) {
+  syn_context *c = u->t->c;
+  const int n = (int)u->now->vocab.ends.count;
+  double *score = (double *)syn__alloc(c, (size_t)n + 1, sizeof *score);
+  int *sorted, i;
+  syn_status status = SYN_E_MEMORY;
+  if (!score) return status;
+  for (i = 0; i < n; i++) /* by the counts that its score stands for: those of the E step are gone */
+    u->gain[i] = syn__letters_of(syn__texts_at(&u->now->vocab, (size_t)i)) == 1 ? 1e30
+        : syn__exp((double)u->now->pieces->scores[i]) * syn__unigram_gain(u, i);
+  sorted = syn__sorted(c, u, (size_t)n, syn__unigram_order);
+  for (i = 0; i < most && sorted; i++) score[i] = (double)u->now->pieces->scores[sorted[i]];
+  if (sorted) status = syn__unigram_round(u, &u->now->vocab, sorted, score, most);
+  syn__free(c, sorted);
+  syn__free(c, score);
+  return status;
+}
+
+/* -- the first pieces -- */
+
+/* Counts the parts of n characters of a word whose first and last n - 1 characters are in `last`. */
+static syn_status syn__unigram_parts(syn__counter *next, const syn__counter *last, syn_text word,
+                                     int n, uint64_t times) {
+  size_t begin[SYN__UNIGRAM_WORD + 1], at = 0;
+  int count = 0, i;
+  for (; at < word.size && count < SYN__UNIGRAM_WORD; syn__utf8_decode(word, &at)) begin[count++] = at;
+  begin[count] = at;
+  for (i = 0; i + n <= count; i++) {
+    const syn_text part = syn__text_of(word.at + begin[i], begin[i + n] - begin[i]);
+    const syn_text head = syn__text_of(part.at, begin[i + n - 1] - begin[i]);
+    const syn_text tail = syn__text_of(word.at + begin[i + 1], begin[i + n] - begin[i + 1]);
+    const int known = syn__texts_find(&next->texts, part);
+    if (known) *syn__counter_count(next, known - 1) += times;
+    else if (syn__texts_find(&last->texts, head) && syn__texts_find(&last->texts, tail) &&
+             (syn__append(next->texts.c, &next->counts, &times, 1, sizeof times) ||
+              syn__texts_write(&next->texts, part) ||
+              syn__texts_end(&next->texts, syn__text_hash(part))))
+      return SYN_E_MEMORY;
+  }
+  return SYN_OK;
+}
+
+/* Adds the `most` most frequent texts of a counter that occur twice, in their order, with `weight`
+   times their counts. */
+static syn_status syn__counter_best(syn__counter *to, const syn__counter *from, size_t most,
+                                    uint64_t weight) {
+  const size_t n = from->texts.ends.count;
+  int *sorted = syn__sorted(to->texts.c, from, n, syn__order_count);
+  syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
+  size_t i;
+  for (i = 0; i < n && i < most && !status; i++) {
+    const syn_text text = syn__texts_at(&from->texts, (size_t)sorted[i]);
+    const uint64_t count = *syn__counter_count(from, sorted[i]) * weight;
+    if (count < 2 * weight) break;
+    status = syn__append(to->texts.c, &to->counts, &count, 1, sizeof count);
+    if (!status) status = syn__texts_write(&to->texts, text);
+    if (!status) status = syn__texts_end(&to->texts, syn__text_hash(text));
+  }
+  syn__free(to->texts.c, sorted);
+  return status;
+}
+
+/* Parts of two characters, of three and so on, until none occurs twice, into `seeds`. */
+static syn_status syn__unigram_seeds(syn__unigram *u, syn__counter *seeds) {
+  const size_t most = (size_t)SYN__UNIGRAM_SEEDS * (size_t)u->room;
+  syn__counter last = syn__counter_of(u->t->c, 0), next;
+  syn_status status = syn__counter_best(&last, &u->letters, SIZE_MAX, 1);
+  int n;
+  size_t i;
+  for (n = 2; n <= SYN__UNIGRAM_LETTERS && last.texts.ends.count && !status; n++) {
+    syn__counter all = syn__counter_of(u->t->c, 0);
+    next = syn__counter_of(u->t->c, 0);
+    for (i = 0; i < u->words.texts.ends.count && !status; i++)
+      status = syn__unigram_parts(&all, &last, syn__texts_at(&u->words.texts, i), n,
+                                  *syn__counter_count(&u->words, (int)i));
+    if (!status) status = syn__counter_best(&next, &all, most, 1);
+    if (!status) status = syn__counter_best(seeds, &next, most, (uint64_t)n);
+    syn__counter_free(&all);
+    syn__counter_free(&last);
+    last = next;
+  }
+  syn__counter_free(&last);
+  return status;
+}
+
+/* Characters and the best seeds as the pieces of the first round. */
+static syn_status syn__unigram_begin(syn__unigram *u) {
+  syn_context *c = u->t->c;
+  syn__counter seeds = syn__counter_of(c, 0), first = syn__counter_of(c, 0);
+  syn_status status = syn__counter_best(&first, &u->letters, SIZE_MAX, 1);
+  const size_t most = (size_t)SYN__UNIGRAM_SEEDS * (size_t)u->room;
+  double *score = NULL, sum = 0.0;
+  int *which = NULL, i, n;
+  if (!status) status = syn__unigram_seeds(u, &seeds);
+  if (!status) status = syn__counter_best(&first, &seeds, most, 1);
+  n = (int)first.texts.ends.count;
+  if (!status) score = (double *)syn__alloc(c, (size_t)n + 1, sizeof *score);
+  if (score) which = (int *)syn__alloc(c, (size_t)n + 1, sizeof *which);
+  if (!status && !which) status = SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++) sum += (double)*syn__counter_count(&first, i);
+  for (i = 0; i < n && !status; i++) {
+    which[i] = i;
+    score[i] = syn__log((double)*syn__counter_count(&first, i) / sum);
+  }
+  if (!status) status = syn__unigram_round(u, &first.texts, which, score, n);
+  syn__free(c, which);
+  syn__free(c, score);
+  syn__counter_free(&first);
+  syn__counter_free(&seeds);
+  return status;
+}
+
+/* The characters that become pieces, with twice their count, so that each occurs twice. */
+static syn_status syn__unigram_letters(syn__unigram *u) {
+  const syn__texts *words = &u->words.texts;
+  syn__counter *k = &u->letters;
+  const int bytes = u->t->size >= SYN__UNIGRAM_BYTES;
+  const size_t most = (size_t)(bytes ? u->room / 2 : u->room);
+  size_t n, i;
+  int *sorted;
+  syn_status status = syn__count_words(k, syn__reader_of(syn__text_of(" ", 1)), 1, 1);
+  for (i = 0; i < words->ends.count && !status; i++)
+    status = syn__count_words(k, syn__reader_of(syn__texts_at(words, i)), 1,
+                              *syn__counter_count(&u->words, (int)i));
+  n = k->texts.ends.count;
+  if (!status && !bytes && n > most)
+    return syn__fail(u->t->c, SYN_E_VALUE, "tokenizer %s: the lines have %lu characters with the "
+                     "space, wanted SIZE %lu or above, or from %d on to spell the rare ones in "
+                     "bytes", u->t->type, (unsigned long)n, (unsigned long)n + SYN_FIRST_TOKEN,
+                     SYN__UNIGRAM_BYTES);
+  sorted = status ? NULL : syn__sorted(u->t->c, k, n, syn__order_count);
+  if (!sorted) return SYN_E_MEMORY;
+  for (i = 0; i < n; i++) *syn__counter_count(k, sorted[i]) *= i < most ? 2 : 0;
+  syn__free(u->t->c, sorted);
+  return SYN_OK;
+}
+
+/* The tokens: bytes, where there are any, then the pieces in the order of their scores. */
+static syn_status syn__unigram_tokens(syn__unigram *u) {
+  syn_tokenizer *t = u->t;
+  const int n = (int)u->now->vocab.ends.count, bytes = t->size >= SYN__UNIGRAM_BYTES ? 256 : 0;
+  int *sorted, i;
+  syn_status status = syn__pieces_alloc(t, (size_t)(n + bytes), 1);
+  if (status) return status;
+  t->pieces->options = SYN_PIECES_SPACE | (bytes ? SYN_PIECES_BYTES : 0);
+  for (i = 0; i < SYN_FIRST_TOKEN; i++) t->pieces->special[i] = i;
+  for (i = 0; i < bytes && !status; i++) {
+    const char byte = (char)i;
+    status = syn__texts_write(&t->vocab, syn__text_of(&byte, 1));
+    if (!status) status = syn__piece_end(t, 0.0f, SYN_PIECE_BYTE);
+  }
+  for (i = 0; i < n; i++) u->gain[i] = (double)u->now->pieces->scores[i];
+  sorted = status ? NULL : syn__sorted(t->c, u, (size_t)n, syn__unigram_order);
+  if (!sorted) return SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++) {
+    status = syn__texts_write(&t->vocab, syn__texts_at(&u->now->vocab, (size_t)sorted[i]));
+    if (!status) status = syn__piece_end(t, u->now->pieces->scores[sorted[i]], SYN_PIECE_NORMAL);
+  }
+  syn__free(t->c, sorted);
+  return status ? status : syn__pieces_index(t);
+}
+
+static syn_status syn__unigram_rounds(syn__unigram *u) {
+  syn_status status = syn__unigram_begin(u);
+  while (!status) {
+    int n = 0, i;
+    for (i = 0; i < 2 && !status; i++) status = syn__unigram_em(u);
+    if (!status) n = (int)u->now->vocab.ends.count;
+    if (status || n <= u->room) break;
+    status = syn__unigram_prune(u, syn__max(u->room, n / 4 * 3));
+  }
+  return status ? status : syn__unigram_tokens(u);
+}
+
+static syn_status syn__unigram_learn(syn_tokenizer *t, const syn_text *texts, size_t count) {
+  syn__unigram u;
+  syn_status status;
+  memset(&u, 0, sizeof u);
+  u.t = t;
+  u.words = syn__counter_of(t->c, 0);
+  u.letters = syn__counter_of(t->c, 1);
+  u.room = t->size - SYN_FIRST_TOKEN - (t->size >= SYN__UNIGRAM_BYTES ? 256 : 0);
+  status = syn__count_lines(&u.words, t, texts, count);
+  if (!status) status = syn__unigram_letters(&u);
+  if (!status) u.order = syn__sorted(t->c, &u.words, u.words.texts.ends.count, syn__order_text);
+  if (!status && !u.order) status = SYN_E_MEMORY;
+  if (!status) status = syn__unigram_rounds(&u);
+  syn__unigram_drop(&u);
+  syn__free(t->c, u.order);
+  syn__counter_free(&u.words);
+  syn__counter_free(&u.letters);
+  return status;
+}
+#endif
 static const syn__tokenizer_kind syn__tokenizer_unigram = {
-    "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 0, 0, 0, NULL, NULL, syn__unigram_encode};
+    "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 1, SYN__UNIGRAM_WORD, 0, NULL, SYN__BACK(syn__unigram_learn),
+    syn__unigram_encode};
 
 /* ==============================================================================================
    >>tokenizer wordpiece   the longest pieces of each word, as BERT has them
@@ -20153,20 +20583,6 @@ static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) 
   return kind->sized ? size > SYN_FIRST_TOKEN && size <= SYN__MAX_VOCAB : size == 0;
 }
 
-/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
-   have equal types. */
-static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
-                                         uint32_t size) {
-  syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
-  if (!t) return NULL;
-  t->c = t->vocab.c = c;
-  t->kind = kind;
-  t->flags = flags;
-  t->size = (int)size;
-  syn__snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
-  return t;
-}
-
 /* t with its sentinels behind the other tokens, or null and freed when `status` or a step is an
    error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
    flag tells all. */
@@ -20291,7 +20707,8 @@ static int syn__piece_text(const syn_tokenizer *t, int id, int *first) {
   if (t->kind != &syn__tokenizer_wordpiece &&
       (!ordinary || !(t->pieces->options & (SYN_PIECES_SPACE | SYN_PIECES_TRIM))))
     *first = 0;
-  return !ordinary || syn__piece_type(t, id) != SYN_PIECE_CONTROL;
+  return !ordinary || (size_t)(id - SYN_FIRST_TOKEN) >= t->n_learned || /* a sentinel */
+         syn__piece_type(t, id) != SYN_PIECE_CONTROL;
 }
 #endif
 
@@ -20361,7 +20778,7 @@ size_t syn_text_invalid(syn_text text) {
 /* -- tokenizers of published models: from their parts, and from their saved form -- */
 
 #define SYN__PIECES_MAGIC "syntok2"
-#define SYN__PIECES_HEADER 52
+#define SYN__PIECES_HEADER 56
 #define SYN__PIECES_OPTIONS 255
 
 /* The number in the file of the j-th token that is none of the special ones. */
@@ -20409,30 +20826,6 @@ static syn_status syn__piece_spell(syn_tokenizer *t, syn_text name, int type) {
   return SYN_OK;
 }
 
-/* Ends the text of the next token. */
-static syn_status syn__piece_end(syn_tokenizer *t, float score, int type) {
-  syn__pieces *p = t->pieces;
-  const size_t i = t->vocab.ends.count;
-  p->types[i] = (unsigned char)type;
-  if (p->scores) p->scores[i] = score;
-  if (type < 0 || type > SYN_PIECE_UNUSED || !(score > SYN__NO_SCORE && score <= FLT_MAX))
-    return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %lu has the type %d and the score %g",
-                     t->type, (unsigned long)i, type, (double)score);
-  return syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
-}
-
-/* An empty tokenizer with room for `count` tokens. */
-static syn_tokenizer *syn__pieces_new(syn_context *c, int kind, size_t count, int scores) {
-  syn_tokenizer *t = syn__tokenizer_new(c, syn__tokenizer_kinds[kind], 0, 0);
-  if (!t) return NULL;
-  t->pieces = (syn__pieces *)syn__alloc(c, 1, sizeof *t->pieces);
-  if (t->pieces) t->pieces->types = (unsigned char *)syn__alloc(c, count + 1, 1);
-  if (t->pieces && scores) t->pieces->scores = (float *)syn__alloc(c, count + 1, sizeof(float));
-  if (t->pieces && t->pieces->types && (!scores || t->pieces->scores)) return t;
-  syn_tokenizer_free(t);
-  return NULL;
-}
-
 static syn_status syn__pieces_charsmap(syn_tokenizer *t, const void *at, size_t size) {
   syn__pieces *p = t->pieces;
   if (!size) return SYN_OK;
@@ -20447,6 +20840,8 @@ static syn_status syn__pieces_charsmap(syn_tokenizer *t, const void *at, size_t 
 static syn_status syn__pieces_fill(syn_tokenizer *t, const syn_tokenizer_parts *from) {
   syn_status status = syn__pieces_charsmap(t, from->charsmap.at, from->charsmap.size);
   size_t i;
+  t->pieces->options = from->options;
+  memcpy(t->pieces->special, from->special, sizeof from->special);
   for (i = 0; i < from->count && !status; i++) {
     const int type = from->types ? from->types[i] : (int)SYN_PIECE_NORMAL;
     if (syn__piece_special(t->pieces, (int)i) >= 0) continue;
@@ -20468,6 +20863,7 @@ static syn_status syn__pieces_fill(syn_tokenizer *t, const syn_tokenizer_parts *
 }
 
 static syn_tokenizer *syn__pieces_finish(syn_tokenizer *t, syn_status status) {
+  if (!t) return NULL;
   if (!status) status = syn__pieces_index(t);
   if (!status && !t->pieces->scores) status = syn__pieces_pairs(t);
   return syn__tokenizer_finish(t, status);
@@ -20488,6 +20884,7 @@ static int syn__pieces_fit(int kind, size_t count, int scores, size_t merges, co
 syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *from) {
   const size_t first = SYN__PIECE_KIND, kinds = SYN__COUNT(syn__tokenizer_kinds) - first;
   syn_tokenizer *t;
+  syn_status status;
   int kind;
   if (!syn__given(c, from, "parts of a tokenizer") ||
       (from->count && !syn__given(c, from->tokens, "list of tokens")) ||
@@ -20510,42 +20907,49 @@ syn_tokenizer *syn_tokenizer_from(syn_context *c, const syn_tokenizer_parts *fro
               from->special[3], from->options);
     return NULL;
   }
-  t = syn__pieces_new(c, kind, from->count, from->scores != NULL);
-  if (!t) return NULL;
-  t->pieces->options = from->options;
-  memcpy(t->pieces->special, from->special, sizeof from->special);
-  return syn__pieces_finish(t, syn__pieces_fill(t, from));
+  t = syn__tokenizer_new(c, syn__tokenizer_kinds[kind], 0, 0);
+  status = t ? syn__pieces_alloc(t, from->count, from->scores != NULL) : SYN_E_MEMORY;
+  return syn__pieces_finish(t, status ? status : syn__pieces_fill(t, from));
 }
 
 /* The saved form, all numbers u32, little-endian:
       0  "syntok2" and its final 0
-      8  kind, options, P tokens, M merges, C bytes of the charsmap, 1 where there are scores, 0
-     36  the file's numbers of padding, unknown, begin, end (2^32-1: none)
-     52  the bytes of each token [P]; left, right of each merge [M,2], as ids
+      8  kind, options, flags, SIZE (0: of a published model), P tokens, M merges, C bytes of the
+         charsmap, 1 where there are scores
+     40  the file's numbers of padding, unknown, begin, end (2^32-1: none)
+     56  the bytes of each token [P]; left, right of each merge [M,2], as ids
          the scores as F32 [P]; the types, a byte each [P]; the charsmap [C]
-         the texts of all tokens, as they appear in a text */
+         the texts of all tokens, as they stand in a text */
 static syn_tokenizer *syn__pieces_load_header(syn_context *c, const unsigned char *in, size_t size,
-                                              uint32_t field[11]) {
+                                              uint32_t field[12]) {
+  const syn__tokenizer_kind *kind = NULL;
   syn_tokenizer *t;
   uint64_t need;
   int i, special[SYN_FIRST_TOKEN], fits;
-  for (i = 0; i < 11; i++) field[i] = (uint32_t)syn__get_bytes(in + 8 + 4 * i, 4);
+  for (i = 0; i < 12; i++) field[i] = (uint32_t)syn__get_bytes(in + 8 + 4 * i, 4);
   for (i = 0; i < SYN_FIRST_TOKEN; i++)
-    special[i] = field[7 + i] == UINT32_MAX ? -1 : (int)(field[7 + i] & INT_MAX);
-  fits = field[0] >= SYN__PIECE_KIND && field[0] < SYN__COUNT(syn__tokenizer_kinds) &&
-         field[1] <= SYN__PIECES_OPTIONS && field[5] <= 1 && !field[6];
+    special[i] = field[8 + i] == UINT32_MAX ? -1 : (int)(field[8 + i] & INT_MAX);
+  if (field[0] >= SYN__PIECE_KIND && field[0] < SYN__COUNT(syn__tokenizer_kinds))
+    kind = syn__tokenizer_kinds[field[0]];
+  fits = kind && field[1] <= SYN__PIECES_OPTIONS && field[7] <= 1 &&
+         !(field[2] & ~(uint32_t)SYN__TOKENIZER_FLAGS) &&
+         (field[3] ? syn__tokenizer_sized(kind, field[3]) && field[4] < field[3] : !field[2]);
   /* the numbers of a file go up to its tokens with its special ones */
-  fits = fits && syn__pieces_fit((int)field[0], field[2] + (size_t)SYN_FIRST_TOKEN, (int)field[5],
-                                 field[3], special);
-  need = SYN__PIECES_HEADER + (uint64_t)field[2] * (field[5] ? 9 : 5) + 8 * (uint64_t)field[3] +
-         field[4];
+  fits = fits && syn__pieces_fit((int)field[0], field[4] + (size_t)SYN_FIRST_TOKEN, (int)field[7],
+                                 field[5], special);
+  need = SYN__PIECES_HEADER + (uint64_t)field[4] * (field[7] ? 9 : 5) + 8 * (uint64_t)field[5] +
+         field[6];
   if (!fits || need > size) {
     syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not hold one (kind %lu, %lu "
               "tokens, %lu merges)", (unsigned long)size, (unsigned long)field[0],
-              (unsigned long)field[2], (unsigned long)field[3]);
+              (unsigned long)field[4], (unsigned long)field[5]);
     return NULL;
   }
-  t = syn__pieces_new(c, (int)field[0], field[2], field[5] != 0);
+  t = syn__tokenizer_new(c, kind, (int)field[2], field[3]);
+  if (t && syn__pieces_alloc(t, field[4], field[7] != 0)) {
+    syn_tokenizer_free(t);
+    return NULL;
+  }
   if (!t) return NULL;
   t->pieces->options = (int)field[1];
   memcpy(t->pieces->special, special, sizeof special);
@@ -20553,19 +20957,19 @@ static syn_tokenizer *syn__pieces_load_header(syn_context *c, const unsigned cha
 }
 
 static syn_tokenizer *syn__pieces_load(syn_context *c, const unsigned char *in, size_t size) {
-  uint32_t field[11];
+  uint32_t field[12];
   syn_tokenizer *t = syn__pieces_load_header(c, in, size, field);
-  const size_t n = field[2], n_merges = field[3];
+  const size_t n = field[4], n_merges = field[5];
   const unsigned char *sizes = in + SYN__PIECES_HEADER, *merges = sizes + 4 * n;
-  const unsigned char *scores = merges + 8 * n_merges, *types = scores + (field[5] ? 4 * n : 0);
+  const unsigned char *scores = merges + 8 * n_merges, *types = scores + (field[7] ? 4 * n : 0);
   const unsigned char *charsmap = types + n;
-  size_t at = (size_t)(charsmap - in) + field[4], i;
+  size_t at = (size_t)(charsmap - in) + field[6], i;
   syn_status status;
   if (!t) return NULL;
-  status = syn__pieces_charsmap(t, charsmap, field[4]);
+  status = syn__pieces_charsmap(t, charsmap, field[6]);
   for (i = 0; i < n && !status; i++) {
     const size_t bytes = (size_t)syn__get_bytes(sizes + 4 * i, 4);
-    const uint32_t bits = field[5] ? (uint32_t)syn__get_bytes(scores + 4 * i, 4) : 0;
+    const uint32_t bits = field[7] ? (uint32_t)syn__get_bytes(scores + 4 * i, 4) : 0;
     float score;
     memcpy(&score, &bits, sizeof score);
     if (bytes > size - at) {
@@ -20648,7 +21052,8 @@ size_t syn_tokenizer_name(const syn_tokenizer *t, int id, char *out, size_t capa
   static const char *const names[][SYN_FIRST_TOKEN] = {
       {"<pad>", "<unk>", "<s>", "</s>"}, {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}};
   const int pieces = t && t->pieces, fixed = id >= 0 && id < SYN_FIRST_TOKEN;
-  const int ordinary = pieces && !fixed && id >= 0 && id < syn_tokenizer_size(t);
+  const int ordinary = pieces && !fixed && id >= 0 &&
+                       (size_t)id < SYN_FIRST_TOKEN + t->n_learned;
   if (pieces && fixed) text = syn_text_of(names[t->kind == &syn__tokenizer_wordpiece][id]);
   if (ordinary) text = syn__token_text(t, id);
 #endif
@@ -25371,18 +25776,23 @@ static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4)
 static size_t syn__pieces_save(const syn_tokenizer *t, unsigned char *at, size_t capacity) {
   const syn__pieces *p = t->pieces;
   const syn__merge *merges = (const syn__merge *)t->merges.items;
-  const size_t n = t->vocab.ends.count, bytes = syn__texts_begin(&t->vocab, n);
+  const size_t n = t->n_learned, bytes = syn__texts_begin(&t->vocab, n);
   const size_t need = SYN__PIECES_HEADER + n * (p->scores ? 9 : 5) + 8 * t->merges.count +
                       p->charsmap_size + bytes;
-  size_t i, field[11] = {0};
+  size_t i, field[12] = {0};
   if (need > capacity || !at) return need;
   memcpy(at, SYN__PIECES_MAGIC, 8);
   while (syn__tokenizer_kinds[field[0]] != t->kind) field[0]++;
-  field[1] = (size_t)p->options, field[2] = n, field[3] = t->merges.count;
-  field[4] = p->charsmap_size, field[5] = p->scores != NULL;
+  field[1] = (size_t)p->options;
+  field[2] = (size_t)t->flags;
+  field[3] = (size_t)t->size;
+  field[4] = n;
+  field[5] = t->merges.count;
+  field[6] = p->charsmap_size;
+  field[7] = p->scores != NULL;
   for (i = 0; i < SYN_FIRST_TOKEN; i++)
-    field[7 + i] = p->special[i] < 0 ? UINT32_MAX : (size_t)p->special[i];
-  for (i = 0; i < 11; i++) syn__put32(at + 8 + 4 * i, field[i]);
+    field[8 + i] = p->special[i] < 0 ? UINT32_MAX : (size_t)p->special[i];
+  for (i = 0; i < 12; i++) syn__put32(at + 8 + 4 * i, field[i]);
   at += SYN__PIECES_HEADER;
   for (i = 0; i < n; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
   for (i = 0; i < t->merges.count; i++, at += 8) {

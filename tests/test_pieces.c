@@ -427,6 +427,64 @@ static void test_wordpiece(void) {
   free(p);
 }
 
+/* -- unigram, learned -- */
+
+static syn_tokenizer *learned(syn_context *c, const char *spec, int flags, const syn_text *lines, int n) {
+  syn_tokenizer *t = syn_tokenizer_learn(c, spec, flags, lines, (size_t)n);
+  CHECK(t, "%s", c->message);
+  return t;
+}
+
+/* Any text comes back; the order of the lines, and saving, change nothing; what is frequent is a piece. */
+static void test_learned(void) {
+  static char text[40][300], any[400];
+  char *bytes, *again;
+  syn_random r = {11};
+  syn_context c;
+  syn_text lines[40], turned[40], x;
+  syn_tokenizer *t, *u;
+  size_t size;
+  int i, k;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 40; i++) {
+    *text[i] = 0;
+    for (k = 0; k < 12; k++) strcat(text[i], syn_random_below(&r, 3) ? " lowest" : k % 2 ? " Newer" : " \xC3\x84rger\n");
+    lines[i] = turned[39 - i] = syn_text_of(text[i]);
+  }
+  for (k = 0; k < 2; k++) {
+    t = learned(&c, k ? "unigram:1100" : "unigram:40", 0, lines, 40);
+    u = learned(&c, k ? "unigram:1100" : "unigram:40", 0, turned, 40);
+    pieces_are(t, "lowest lowest", "|\xE2\x96\x81lowest|\xE2\x96\x81lowest");
+    size = syn_tokenizer_save(t, NULL, 0);
+    bytes = (char *)malloc(2 * size), again = bytes + size;
+    if (!bytes) exit(1);
+    syn_tokenizer_save(t, bytes, size);
+    CHECK(syn_tokenizer_save(u, again, size) == size && !memcmp(bytes, again, size), "other lines, other tokens");
+    syn_tokenizer_free(u);
+    u = syn_tokenizer_load(&c, bytes, size);
+    CHECK(u && !strcmp(syn_tokenizer_type(u), k ? "unigram:1100" : "unigram:40"), "%s", c.message);
+    CHECK(syn_tokenizer_save(u, again, size) == size && !memcmp(bytes, again, size), "saved again as other bytes");
+    CHECK(syn_tokenizer_size(t) <= (k ? 1100 : 40), "%d tokens", syn_tokenizer_size(t));
+    for (i = 0; i < 40; i++) CHECK(comes_back(u, lines[i]), "line %d does not come back", i);
+    for (i = 0; i < 200 && k; i++) {
+      x.at = any, x.size = random_text(&r, any, 40, 0);
+      if (x.size < 3 || memcmp(any, "\xEF\xBB\xBF", 3) != 0) CHECK(comes_back(u, x), "%d bytes do not come back", (int)x.size);
+    }
+    syn_tokenizer_free(t), syn_tokenizer_free(u), free(bytes);
+  }
+  t = learned(&c, "unigram:60", SYN_LOWERCASE | SYN_NFC | SYN_SENTINELS, lines, 40);
+  strcpy(any, pieces(t, "NEWER a\xCC\x88rger"));
+  pieces_are(t, "newer \xC3\xA4rger", any);
+  CHECK(strstr(any, "newer"), "%s", any);
+  CHECK(syn_tokenizer_sentinels(t, &i) == 100 && i + 100 == syn_tokenizer_size(t), "sentinels");
+  CHECK(!strcmp(syn_tokenizer_piece(t, i, 1).at ? "<0>" : "", "<0>") && syn_tokenizer_name(t, i, any, 9) == 4, "%s", any);
+  syn_tokenizer_free(t);
+  CHECK(!syn_tokenizer_learn(&c, "unigram:9", 0, lines, 40) && strstr(c.message, "characters"), "%s", c.message);
+  syn_context_clear(&c);
+  t = learned(&c, "unigram:9", 0, NULL, 0);
+  syn_tokenizer_free(t);
+}
+
 /* -- numbers, files, errors -- */
 
 static void test_numbers(void) {
@@ -523,10 +581,12 @@ static void test_release(void *user, void *block, size_t bytes) {
 static void test_no_memory(void) {
   syn_random r = {3};
   parts *p[4];
+  syn_text lines[2];
   int kind;
+  lines[0] = lines[1] = syn_text_of("low lower lowest low");
   p[0] = letters(0), p[1] = random_pieces(&r, "llama", SYN_PIECES_BYTES), p[2] = random_pieces(&r, "unigram", 0), p[3] = words(0);
   merge(p[0], 'a', 'b');
-  for (kind = 0; kind < 4; kind++) {
+  for (kind = 0; kind < 5; kind++) {
     long n = 0, at;
     for (at = 0; at <= n; at++) {
       syn_options options;
@@ -537,13 +597,13 @@ static void test_no_memory(void) {
       m.fail_at = at;
       options.alloc = test_alloc, options.release = test_release, options.alloc_user = &m;
       syn_context_init(&c, &options);
-      t = syn_tokenizer_from(&c, &p[kind]->from);
+      t = kind < 4 ? syn_tokenizer_from(&c, &p[kind]->from) : syn_tokenizer_learn(&c, "unigram:20", 0, lines, 2);
       if (!at) n = m.calls;
       CHECK(!t == (at != 0) && !t == (c.status == SYN_E_MEMORY), "kind %d, call %ld: %s", kind, at, c.message);
       syn_tokenizer_free(t);
       CHECK(!m.live, "kind %d, call %ld: %ld blocks are left", kind, at, m.live);
     }
-    free(p[kind]);
+    if (kind < 4) free(p[kind]);
   }
 }
 
@@ -612,6 +672,7 @@ int main(void) {
   test_plain("unigram", plain_unigram);
   test_by_hand();
   test_wordpiece();
+  test_learned();
   test_numbers();
   test_saved();
   test_no_memory();

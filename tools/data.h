@@ -194,7 +194,8 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
 /* What helps against unknown tokens of that tokenizer, while training. */
 static const char *unknown_remedy(const syn_tokenizer *t) {
   const char *type = syn_tokenizer_type(t);
-  return strncmp(type, "bpe", 3) == 0 ? "a larger bpe:SIZE, or --tokenizer byte, knows more texts"
+  return strncmp(type, "bpe", 3) == 0 || strncmp(type, "unigram", 7) == 0
+             ? "a larger SIZE, or --tokenizer byte, knows more texts"
          : strcmp(type, "space") == 0 ? "--tokenizer bpe:SIZE makes them of known parts"
                                       : "--tokenizer byte knows every text";
 }

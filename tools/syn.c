@@ -121,7 +121,7 @@ static const option train_options[] = {
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate, below 1"},
     {"label-smoothing", 0, NUMBER, "0.1", "0..1",
      "share of the target spread over all others, below 1"},
-    {"tokenizer", 0, TEXT, "", "char|byte|space|line|bpe:SIZE",
+    {"tokenizer", 0, TEXT, "", "char|byte|space|line|bpe:SIZE|unigram:SIZE",
      "of both sides; not given: bpe:4000, tag: space. space: words, between runs of white space; "
      "line: each line is one token"},
     {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; not given: --tokenizer"},
