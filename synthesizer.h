@@ -1806,13 +1806,13 @@ SYN_API int syn_trainer_average(syn_trainer *t);
                  probable first; at most SIZE tokens. From 1,024 on, ids 4 .. 259 are the bytes, as
                  of bpe; below, a SIZE that is too small for the characters is an error
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
-   Words of bpe and unigram begin at white space (space, tab, line ends) and hold it as their first character;
+   Words of bpe and unigram begin at white space (space, tab, line ends), their first character;
    one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
    characters is restored exactly. Words of "space" are separated by runs of white space (that of
    Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
    in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
    So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN,
-   except for "byte", "line" and a bpe with bytes. A byte order mark (U+FEFF) that a line, or a text
+   except for "byte", "line", and bpe and unigram with bytes. A byte order mark (U+FEFF) that a line, or a text
    that is encoded, begins with is no part of it and is skipped. `flags`: 0, or a sum of
    SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
@@ -19384,6 +19384,7 @@ static int syn__class_of(uint32_t ch) {
   return i ? (int)(syn__class_starts[i - 1] & 7) : SYN__OTHER;
 }
 
+/* The SYN_PIECE_... of a token that is neither a fixed one nor a sentinel. */
 static int syn__piece_type(const syn_tokenizer *t, int id) {
   return t->pieces->types[id - SYN_FIRST_TOKEN];
 }
@@ -19394,6 +19395,7 @@ typedef struct syn__range {
   size_t depth;
 } syn__range;
 
+/* All that encoding may find. */
 static syn__range syn__range_all(const syn_tokenizer *t) {
   syn__range r = {0, 0, 0};
   r.high = t->pieces->n_sorted;
@@ -19475,6 +19477,7 @@ typedef struct syn__symbols {
   float best[2 * SYN__SEGMENT];
 } syn__symbols;
 
+/* A symbol behind the others: a token, or 0 for a character that is none; its first byte is `at`. */
 static void syn__symbols_add(syn__symbols *s, int id, size_t at) {
   const int i = s->count++;
   s->id[i] = id;
@@ -19509,6 +19512,7 @@ static void syn__symbols_set(syn__symbols *s, int i, int merged, float score) {
   for (k /= 2; k > 0; k /= 2)
     s->best[k] = s->best[2 * k] < s->best[2 * k + 1] ? s->best[2 * k + 1] : s->best[2 * k];
 }
+/* Looks up what symbol i and the next one merge to. */
 static void syn__symbols_pair(const syn_tokenizer *t, syn__symbols *s, int i) {
   float score = 0.0f;
   int merged = 0;
@@ -19584,8 +19588,9 @@ static syn_status syn__charsmap_check(const syn_tokenizer *t) {
                    t->type, (unsigned long)p->charsmap_size);
 }
 
-/* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. For what was
-   learned here (SIZE is not 0) a reader reads, without rules: all of its text comes back. */
+/* Reads a text as SentencePiece's Normalizer does. Pieces of the user stay as they are. Where SIZE
+   is not 0, the tokenizer was learned here: then a reader reads the text, and no rule changes it,
+   so that decoding restores all of it. */
 typedef struct syn__normal {
   const syn_tokenizer *t;
   syn__reader r;
@@ -19595,6 +19600,7 @@ typedef struct syn__normal {
   char one[4];
 } syn__normal;
 
+/* Reads the text of r from its begin, also a byte order mark that r would skip. */
 static void syn__normal_begin(syn__normal *n, const syn_tokenizer *t, const syn__reader *r) {
   const int options = t->pieces->options;
   memset(n, 0, sizeof *n);
@@ -19650,6 +19656,7 @@ static size_t syn__normal_next(syn__normal *n, char *out) {
 
 /* -- segments -- */
 
+/* The bit of two neighbours in the set of all. */
 static uint32_t syn__join_bit(uint32_t left, uint32_t right) {
   return (uint32_t)syn__mix(syn__pair_key((int)left, (int)right)) % SYN__JOINS;
 }
@@ -19674,6 +19681,7 @@ static void syn__piece_write(const syn_tokenizer *t, int id, syn_text text, syn_
   }
 }
 
+/* Writes the tokens of a segment; each kind of SentencePiece has one. */
 typedef void (*syn__segment)(const syn_tokenizer *t, syn_text text, syn__written *out);
 
 /* Encodes a text in segments. Where two characters are neighbours in no piece, no piece lies across
@@ -19713,6 +19721,7 @@ static int syn__letter_byte(uint32_t ch) {
   ch -= 256;
   return (int)(ch < 33 ? ch : ch < 67 ? ch - 33 + 127 : 173);
 }
+/* The letter of a byte, the inverse. */
 static uint32_t syn__byte_letter(unsigned char byte) {
   uint32_t ch;
   if (syn__letter_byte(byte) == byte) return byte;
@@ -19753,6 +19762,7 @@ static syn_status syn__piece_end(syn_tokenizer *t, float score, int type) {
   return syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
 }
 
+/* The order of tokens by their bytes; equal ones by their numbers. */
 static int syn__piece_order(const void *owner, int a, int b) {
   const syn_tokenizer *t = (const syn_tokenizer *)owner;
   const int order = syn__text_compare(syn__texts_at(&t->vocab, (size_t)a),
@@ -19950,6 +19960,7 @@ static void syn__gpt2_part(const syn_tokenizer *t, syn_text part, syn__ids *out)
   for (k = 0; k < s.count; k = s.next[k]) syn__ids_add(out, s.id[k] ? s.id[k] : SYN_UNKNOWN);
 }
 
+/* Part after part; of one that is longer than a segment each segment is merged for itself. */
 static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   const syn_text text = r.scan.text;
   size_t at = 0, end, size;
@@ -20073,10 +20084,10 @@ static void syn__unigram_encode(const syn_tokenizer *t, syn__reader r, syn__ids 
 /* -- learning (Kudo 2018, section 3.2) --
 
    The first pieces are the characters and the most frequent parts of words, weighed by count times
-   length. Then, again and again: the EM algorithm finds the probabilities of the pieces; those whose
-   loss costs the likelihood of the words least are left out, a quarter at a time, until SIZE is
-   reached. E step: how often each piece is expected in all ways to cut each word, by sums forward
-   and backward. M step: exp(digamma(count) - digamma(sum)), which lowers small counts (Liang and
+   length. Then, again and again: the EM algorithm finds the probabilities of the pieces; those
+   whose loss costs the likelihood of the words least are left out, a quarter at a time, until SIZE
+   is reached. E step: how often each piece is expected in all ways to cut each word, by sums
+   forward and backward. M step: exp(digamma(count) - digamma(sum)), which lowers small counts (Liang and
    Klein 2007). A probability is kept times SYN__UNIGRAM_SCALE for each character: all ways through
    a word have the same characters, so the scale cancels, and products do not underflow.
 
@@ -20105,6 +20116,7 @@ typedef struct syn__edge {
   int at, end, id;
 } syn__edge;
 
+/* Frees what belongs to the pieces of a round. */
 static void syn__unigram_drop(syn__unigram *u) {
   syn_context *c = u->t->c;
   syn__free(c, u->weight);
@@ -20115,6 +20127,7 @@ static void syn__unigram_drop(syn__unigram *u) {
   u->now = NULL;
 }
 
+/* How many characters a text has. */
 static int syn__letters_of(syn_text text) {
   size_t at = 0;
   int n = 0;
@@ -20179,6 +20192,7 @@ static int syn__unigram_edges(const syn_tokenizer *t, syn_text word, syn__edge *
   return n;
 }
 
+/* A character without a piece is less probable than any piece. */
 static double syn__edge_weight(const syn__unigram *u, const syn__edge *e) {
   return e->id < 0 ? 1e-9 : u->weight[e->id - SYN_FIRST_TOKEN];
 }
@@ -20249,6 +20263,7 @@ static double syn__unigram_gain(const syn__unigram *u, int i) {
   return (double)scores[i] - best[text.size];
 }
 
+/* The larger gain first. */
 static int syn__unigram_order(const void *owner, int a, int b) {
   const syn__unigram *u = (const syn__unigram *)owner;
   if (u->gain[a] != u->gain[b]) return u->gain[a] > u->gain[b] ? -1 : 1;
@@ -20263,7 +20278,7 @@ static syn_status syn__unigram_prune(syn__unigram *u, int most) {
   int *sorted, i;
   syn_status status = SYN_E_MEMORY;
   if (!score) return status;
-  for (i = 0; i < n; i++) /* by the counts that its score stands for: those of the E step are gone */
+  for (i = 0; i < n; i++) /* counts are in proportion to probabilities */
     u->gain[i] = syn__letters_of(syn__texts_at(&u->now->vocab, (size_t)i)) == 1 ? 1e30
         : syn__exp((double)u->now->pieces->scores[i]) * syn__unigram_gain(u, i);
   sorted = syn__sorted(c, u, (size_t)n, syn__unigram_order);
@@ -20276,12 +20291,15 @@ static syn_status syn__unigram_prune(syn__unigram *u, int most) {
 
 /* -- the first pieces -- */
 
-/* Counts the parts of n characters of a word whose first and last n - 1 characters are in `last`. */
+/* Counts the parts of n characters of a word. A part can only be frequent where its first and its
+   last n - 1 characters are, which are in `last`: so rare parts take no memory (Agrawal and Srikant
+   1994). */
 static syn_status syn__unigram_parts(syn__counter *next, const syn__counter *last, syn_text word,
                                      int n, uint64_t times) {
   size_t begin[SYN__UNIGRAM_WORD + 1], at = 0;
   int count = 0, i;
-  for (; at < word.size && count < SYN__UNIGRAM_WORD; syn__utf8_decode(word, &at)) begin[count++] = at;
+  for (; at < word.size && count < SYN__UNIGRAM_WORD; syn__utf8_decode(word, &at))
+    begin[count++] = at;
   begin[count] = at;
   for (i = 0; i + n <= count; i++) {
     const syn_text part = syn__text_of(word.at + begin[i], begin[i + n] - begin[i]);
@@ -20418,6 +20436,7 @@ static syn_status syn__unigram_tokens(syn__unigram *u) {
   return status ? status : syn__pieces_index(t);
 }
 
+/* Twice EM, then pruning, until SIZE is reached; at the end EM once more. */
 static syn_status syn__unigram_rounds(syn__unigram *u) {
   syn_status status = syn__unigram_begin(u);
   while (!status) {
@@ -20451,8 +20470,8 @@ static syn_status syn__unigram_learn(syn_tokenizer *t, const syn_text *texts, si
 }
 #endif
 static const syn__tokenizer_kind syn__tokenizer_unigram = {
-    "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 1, SYN__UNIGRAM_WORD, 0, NULL, SYN__BACK(syn__unigram_learn),
-    syn__unigram_encode};
+    "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 1, SYN__UNIGRAM_WORD, 0, NULL,
+    SYN__BACK(syn__unigram_learn), syn__unigram_encode};
 
 /* ==============================================================================================
    >>tokenizer wordpiece   the longest pieces of each word, as BERT has them
@@ -20472,6 +20491,7 @@ typedef struct syn__wordpiece {
   char word[1 + 4 * SYN__WORD_LETTERS]; /* behind a space */
 } syn__wordpiece;
 
+/* The word ends: its tokens, the longest first, or one unknown token. */
 static void syn__wordpiece_end(syn__wordpiece *w) {
   int ids[4 * SYN__WORD_LETTERS], n = 0, i;
   size_t at = 0;
@@ -20487,6 +20507,7 @@ static void syn__wordpiece_end(syn__wordpiece *w) {
   w->letters = 0;
 }
 
+/* A letter of the word. Those of a word that is too long are not kept. */
 static void syn__wordpiece_add(syn__wordpiece *w, uint32_t ch) {
   if (!w->letters) w->size = 1;
   if (++w->letters <= SYN__WORD_LETTERS) w->size += syn__utf8_encode(ch, w->word + w->size);
@@ -20533,6 +20554,7 @@ static void syn__wordpiece_bare(syn__wordpiece *w, uint32_t ch) {
     if (syn__class_of(parts[i]) != SYN__NONSPACING) syn__wordpiece_read(w, parts[i]);
 }
 
+/* Characters are cleaned one by one, so a word is all that a text needs in memory. */
 static void syn__wordpiece_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   syn__wordpiece w;
   syn__scanner s;
@@ -20826,6 +20848,7 @@ static syn_status syn__piece_spell(syn_tokenizer *t, syn_text name, int type) {
   return SYN_OK;
 }
 
+/* A copy of the rules. */
 static syn_status syn__pieces_charsmap(syn_tokenizer *t, const void *at, size_t size) {
   syn__pieces *p = t->pieces;
   if (!size) return SYN_OK;
@@ -20862,6 +20885,7 @@ static syn_status syn__pieces_fill(syn_tokenizer *t, const syn_tokenizer_parts *
   return status;
 }
 
+/* The tokenizer with all that encoding looks up; null and freed where a step is an error. */
 static syn_tokenizer *syn__pieces_finish(syn_tokenizer *t, syn_status status) {
   if (!t) return NULL;
   if (!status) status = syn__pieces_index(t);
@@ -20956,6 +20980,8 @@ static syn_tokenizer *syn__pieces_load_header(syn_context *c, const unsigned cha
   return t;
 }
 
+/* The tokens and merges behind the header. Nothing that the header tells is larger than the bytes
+   given, see syn__pieces_load_header. */
 static syn_tokenizer *syn__pieces_load(syn_context *c, const unsigned char *in, size_t size) {
   uint32_t field[12];
   syn_tokenizer *t = syn__pieces_load_header(c, in, size, field);
