@@ -1812,9 +1812,10 @@ SYN_API int syn_trainer_average(syn_trainer *t);
    Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
    in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
    So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN,
-   except for "byte", "line", and bpe and unigram with bytes. A byte order mark (U+FEFF) that a line, or a text
-   that is encoded, begins with is no part of it and is skipped. `flags`: 0, or a sum of
-   SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no memory. */
+   except for "byte", "line", and bpe and unigram with bytes. A byte order mark (U+FEFF) that a
+   line, or a text that is encoded, begins with is no part of it and is skipped. `flags`: 0, or a
+   sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on failure: spec or flags wrong, or no
+   memory. */
 SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *texts, size_t count);
 /* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
@@ -19477,7 +19478,7 @@ typedef struct syn__symbols {
   float best[2 * SYN__SEGMENT];
 } syn__symbols;
 
-/* A symbol behind the others: a token, or 0 for a character that is none; its first byte is `at`. */
+/* Adds a symbol: a token, or 0 for a character that is none; its first byte is `at`. */
 static void syn__symbols_add(syn__symbols *s, int id, size_t at) {
   const int i = s->count++;
   s->id[i] = id;
@@ -20087,9 +20088,10 @@ static void syn__unigram_encode(const syn_tokenizer *t, syn__reader r, syn__ids 
    length. Then, again and again: the EM algorithm finds the probabilities of the pieces; those
    whose loss costs the likelihood of the words least are left out, a quarter at a time, until SIZE
    is reached. E step: how often each piece is expected in all ways to cut each word, by sums
-   forward and backward. M step: exp(digamma(count) - digamma(sum)), which lowers small counts (Liang and
-   Klein 2007). A probability is kept times SYN__UNIGRAM_SCALE for each character: all ways through
-   a word have the same characters, so the scale cancels, and products do not underflow.
+   forward and backward. M step: exp(digamma(count) - digamma(sum)), which lowers small counts
+   (Liang and Klein 2007). A probability is kept times SYN__UNIGRAM_SCALE for each character: all
+   ways through a word have the same characters, so the scale cancels, and products do not
+   underflow.
 
    From SYN__UNIGRAM_BYTES on, tokens begin with the 256 bytes, which spell rare and new characters;
    then nothing is unknown. */
