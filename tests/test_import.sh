@@ -27,6 +27,12 @@ answers t5-v1_1 6
 answers marian 6
 answers bert 2
 answers albert 2
+# llama2.c in three versions, CTranslate2 in two: model.bin
+answers llama2c-0 8
+answers llama2c-1 8
+answers llama2c-2 8
+answers ct2-2 6
+answers ct2-6 6
 
 # a wrong answer is found
 sed 's/"loss": [0-9.]*/"loss": 3.5/g' made/qwen2/expected.json >wrong.json
@@ -87,6 +93,15 @@ refused 'a file that is cut' '*model.safetensors*' c
 rm c/model.safetensors
 printf '\200\002' >c/pytorch_model.bin
 refused 'a pickle' '*Convert it: python3*' c
+# every format, cut anywhere
+for which in llama2c-0 llama2c-1 llama2c-2 ct2-2 ct2-6; do
+  size=$(wc -c <made/$which/model.bin)
+  rm -rf c && cp -r made/$which c
+  for part in 1 7 29 63 99; do
+    head -c $((size * part / 100)) made/$which/model.bin >c/model.bin
+    refused "$which, $part of 100 bytes" 'syn: c*' c
+  done
+done
 refused 'no checkpoint' '*a checkpoint is wanted*' nothing
 refused 'a table of places' '*has 16 places*' made/gpt2 --max-len 17
 

@@ -158,7 +158,7 @@ def gpt2(t, tied=True):
             "vocab_size": VOCABULARY, "bos_token_id": 5, "eos_token_id": 5, "tie_word_embeddings": tied}, logits
 
 
-def llama(t, kind="llama", kv=1, window=None, base=10000.0):
+def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False):
     c = D // HEADS
     biased = kind == "qwen2"
 
@@ -171,8 +171,8 @@ def llama(t, kind="llama", kv=1, window=None, base=10000.0):
         for n in range(LAYERS):
             at = f"model.layers.{n}."
             y = rms_norm(x, t(at + "input_layernorm.weight", D, mean=1), 1e-5)
-            q = rotated(projected(y, at + "self_attn.", "q_proj", D), c, base)
-            k = rotated(projected(y, at + "self_attn.", "k_proj", kv * c), c, base)
+            q = rotated(projected(y, at + "self_attn.", "q_proj", D), c, base, pair)
+            k = rotated(projected(y, at + "self_attn.", "k_proj", kv * c), c, base, pair)
             v = projected(y, at + "self_attn.", "v_proj", kv * c)
             y = attention(q, k, v, kv=kv, sees=lambda i, j: j <= i and (not window or j > i - window))
             x = add(x, linear(y, t(at + "self_attn.o_proj.weight", D, D)))
@@ -289,6 +289,45 @@ def marian(t):
     return config, logits
 
 
+def ct2(t, heads):
+    """The Transformer of OpenNMT-tf in CTranslate2: norms in front, places from 1."""
+
+    def embedded(side, ids):
+        table, half = t(side + "/embeddings/weight", VOCABULARY, D), D // 2
+        return [[p * math.sqrt(D) + (math.sin if j < half else math.cos)(
+            (i + 1) * math.exp(-(j % half) * math.log(10000) / (half - 1))) for j, p in enumerate(table[k])]
+            for i, k in enumerate(ids)]
+
+    def dense(at, x, rows, width=D):
+        return linear(x, t(at + "/weight", rows, width), t(at + "/bias", rows))
+
+    def normed(at, x):
+        return norm(x, t(at + "/gamma", D, mean=1), t(at + "/beta", D), 1e-5)
+
+    def stack(side, x, source=None):
+        for n in range(LAYERS):
+            at = f"{side}/layer_{n}/self_attention"
+            qkv = dense(at + "/linear_0", normed(at + "/layer_norm", x), 3 * D)
+            q, k, v = ([row[i * D:(i + 1) * D] for row in qkv] for i in range(3))
+            y = attention(q, k, v, heads, heads, sees=None if source is None else lambda i, j: j <= i)
+            x = add(x, dense(at + "/linear_1", y, D))
+            if source is not None:
+                at = f"{side}/layer_{n}/attention"
+                q = dense(at + "/linear_0", normed(at + "/layer_norm", x), D)
+                both = dense(at + "/linear_1", source, 2 * D)
+                y = attention(q, [row[:D] for row in both], [row[D:] for row in both], heads, heads)
+                x = add(x, dense(at + "/linear_2", y, D))
+            at = f"{side}/layer_{n}/ffn"
+            y = each(lambda p: max(p, 0.0), dense(at + "/linear_0", normed(at + "/layer_norm", x), FF))
+            x = add(x, dense(at + "/linear_1", y, D, FF))
+        return normed(side + "/layer_norm", x)
+
+    def logits(source, target):
+        z = stack("decoder", embedded("decoder", target), stack("encoder", embedded("encoder", source)))
+        return dense("decoder/projection", z, VOCABULARY)
+    return {"eos_token_id": 2, "decoder_start_token_id": 1}, logits
+
+
 def bert(t, albert=False):
     narrow = D // 2 if albert else D
     prefix = "albert." if albert else "bert."
@@ -387,10 +426,82 @@ def tag_answers(t, logits, config):
     return inputs
 
 
+def rounded(t, is_matrix):
+    """Makes matrices of sixteenths of whole numbers from -127 to 127, which int8 holds exactly."""
+    for name, (shape, dtype, raw) in t.stored.items():
+        if is_matrix(name, shape):
+            values = [max(-127, min(127, round(x * 16))) * 0.0625 for x in unpacked(raw, dtype)]
+            t.stored[name] = (shape, dtype, packed(values, dtype))
+
+
+def llama2c_file(folder, t, version):
+    def raw(*names):
+        return b"".join(t.stored["model." * (name[0] != "l" or name[1] == "a") + name + ".weight"][2] for name in names)
+
+    def layers(name):
+        return [f"layers.{n}.{name}" for n in range(LAYERS)]
+
+    def int8(*names):
+        out = b""
+        for name in names:
+            values = unpacked(raw(name), "F32")
+            out += bytes(round(x * 16) & 255 for x in values) + struct.pack("<f", 0.0625) * (len(values) // 4)
+        return out
+    norms, more = layers("input_layernorm"), layers("post_attention_layernorm")
+    first = sum((layers(f"self_attn.{n}_proj") for n in "qkvo"), [])
+    last = sum((layers(f"mlp.{n}_proj") for n in ("gate", "down", "up")), [])
+    header = struct.pack("<7i", D, FF, LAYERS, HEADS, 1, VOCABULARY if version else -VOCABULARY, PLACES)
+    if version:
+        header = struct.pack("<Ii", 0x616B3432, version) + header + b"\0"
+        header += struct.pack("<i", 4) * (version == 2)
+        header += b"\0" * (256 - len(header))
+        body = raw(*norms, *more, "norm")
+        body += (int8 if version == 2 else raw)("embed_tokens", *first, *last, "lm_head")
+    else:
+        body = raw("embed_tokens", *norms, *first, *more, *last, "norm") + b"\0" * (PLACES * D // HEADS * 4)
+        body += raw("lm_head")
+    with open(os.path.join(folder, "model.bin"), "wb") as f:
+        f.write(header + body)
+
+
+def ct2_files(folder, t, version):
+    """Version 2 in float32; a later one in int8, with types, numbers and another name of a tensor."""
+    def text(name):
+        return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
+    items = []
+    for name, (shape, dtype, raw) in t.stored.items():
+        if version > 2 and len(shape) == 2:
+            values = bytes(round(x * 16) & 255 for x in unpacked(raw, dtype))
+            items += [(name, shape, 1, values), (name + "_scale", shape[:1], 0, struct.pack("<f", 16) * shape[0])]
+        elif not (version > 2 and name == "decoder/projection/bias"):
+            items.append((name, shape, 0, raw))
+    if version > 2:
+        items += [(f"{side}/num_heads", [], 2, struct.pack("<h", 2)) for side in ("encoder", "decoder")]
+        items += [("bias", [VOCABULARY], 0, t.stored["decoder/projection/bias"][2])]
+    data = struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", 5, len(items))
+    for name, shape, kind, raw in items:
+        data += text(name) + struct.pack(f"<B{len(shape)}I", len(shape), *shape)
+        data += struct.pack("<BI", kind, len(raw)) if version > 3 else struct.pack("<BI", 4, len(raw) // 4)
+        data += raw
+    if version > 2:
+        data += struct.pack("<I", 1) + text("decoder/projection/bias") + text("bias")
+    with open(os.path.join(folder, "model.bin"), "wb") as f:
+        f.write(data)
+    names = ["<blank>", "<s>", "</s>"] + [chr(97 + i) for i in range(VOCABULARY - 4)]
+    for side in ("source", "target"):
+        with open(os.path.join(folder, side + "_vocabulary.txt"), "w") as f:
+            f.write("\n".join(names) + "\n")
+
+
 def write(folder, name, t, family, answers):
     config, logits = family
     inputs = answers(t, logits, config)
     os.makedirs(os.path.join(folder, name), exist_ok=True)
+    if name.startswith("llama2c") or name.startswith("ct2"):
+        with open(os.path.join(folder, name, "expected.json"), "w") as f:
+            json.dump({"inputs": inputs}, f)
+        (llama2c_file if name[0] == "l" else ct2_files)(os.path.join(folder, name), t, int(name[-1]))
+        return
     for file, text in (("config.json", config), ("expected.json", {"inputs": inputs})):
         with open(os.path.join(folder, name, file), "w") as f:
             json.dump(text, f)
@@ -416,8 +527,17 @@ def main(folder):
             ("t5-v1_1", "F32", lambda t: t5(t, True), seq2seq_answers),
             ("marian", "F32", marian, seq2seq_answers),
             ("bert", "F32", bert, tag_answers),
-            ("albert", "F32", lambda t: bert(t, True), tag_answers))):
+            ("albert", "F32", lambda t: bert(t, True), tag_answers),
+            ("llama2c-0", "F32", lambda t: llama(t, pair=True), lm_answers),
+            ("llama2c-1", "F32", lambda t: llama(t, pair=True), lm_answers),
+            ("llama2c-2", "F32", lambda t: llama(t, pair=True), lm_answers),
+            ("ct2-2", "F32", lambda t: ct2(t, 8), seq2seq_answers),
+            ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers))):
         t = Tensors(seed, dtype)
+        if name in ("llama2c-2", "ct2-6"):
+            made = family(t)[1]
+            made([5, 6]) if name[0] == "l" else made([5, 6], [1, 7])
+            rounded(t, lambda name, shape: len(shape) == 2)
         write(folder, name, t, family(t), answers)
 
 

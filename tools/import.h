@@ -27,9 +27,10 @@ typedef struct foreign {
   size_t shape[4], count;
   const unsigned char *data; /* little-endian, at any address */
   size_t bytes;
-  const float *scales; /* [scales_count] value = integer / scale of its row; one: of all rows */
+  const unsigned char *scales; /* [scales_count] floats, each of as many integers in a row */
   size_t scales_count;
-  int used; /* 1: taken, or known and not needed */
+  int divided; /* value = integer / scale, else integer times scale */
+  int used;    /* 1: taken, or known and not needed */
 } foreign;
 
 /* The tokens of one side. Ours: 0 padding, 1 unknown, 2 begin, 3 end; the others of the checkpoint
@@ -47,15 +48,15 @@ typedef struct syn_import_options {
   FILE *report;          /* gets text and tensors; 0: nothing does */
 } syn_import_options;
 
-enum { IMPORT_LENGTH = 4096, IMPORT_BLOCKS = 64 };
+enum { IMPORT_LENGTH = 4096, IMPORT_FILES = 64 };
 
 typedef struct checkpoint {
   syn_context *c;
   const syn_import_options *options;
   const char *path;
-  syn_file *files[IMPORT_BLOCKS]; /* safetensors */
-  void *blocks[IMPORT_BLOCKS];    /* files of other formats, lists of names */
-  size_t n_files, n_blocks;
+  syn_file *files[IMPORT_FILES]; /* safetensors */
+  void **blocks;                 /* [n_blocks] files of other formats, names */
+  size_t n_files, n_blocks, block_cap;
   foreign *tensors; /* [count] sorted by name */
   size_t count, cap;
   json config;
@@ -64,15 +65,20 @@ typedef struct checkpoint {
   buffer encoder, decoder, rules;
   syn_config k;
   foreign_vocabulary vocabulary[2]; /* SYN_SRC, SYN_TGT */
-  syn_tokenizer *tokenizer;         /* of both sides; null: the model works with ids alone */
-  int hidden;                       /* layers of the encoder in front of the head; 0: all */
-  int banned;                       /* number of a token that a search never chooses; -1: none */
+  syn_tokenizer *tokenizers[2];     /* of the sides; null: the model works with ids alone */
+  syn_text *names[2]; /* [vocabulary] tokens of the sides, where the format lists them */
+  int hidden;         /* layers of the encoder in front of the head; 0: all */
+  int integers;       /* FOREIGN_I8, FOREIGN_I16 where weights are stored so */
+  int banned;         /* number of a token that a search never chooses; -1: none */
   syn_model *m;
 } checkpoint;
 
 /* Keeps a block of malloc until the import is done. */
 static void *checkpoint_keep(checkpoint *p, void *block) {
-  if (p->n_blocks == IMPORT_BLOCKS) fail(FAILED_JOB, "%s: too many parts", p->path);
+  if (p->n_blocks == p->block_cap) {
+    p->block_cap = p->block_cap ? 2 * p->block_cap : 64;
+    p->blocks = (void **)grow(p->blocks, p->block_cap, sizeof *p->blocks);
+  }
   return p->blocks[p->n_blocks++] = block;
 }
 
@@ -153,7 +159,10 @@ static float *foreign_floats(const checkpoint *p, const foreign *t) {
       case FOREIGN_I16: x[i] = (float)(int16_t)(uint16_t)little16(at + 2 * i); break;
       default: fail(FAILED_JOB, "%s: tensor %s has a type that is not read", p->path, t->name);
     }
-    if (row) x[i] /= t->scales[i / row];
+    if (row) {
+      const float scale = little_float(little32(t->scales + 4 * (i / row)));
+      x[i] = t->divided ? x[i] / scale : x[i] * scale;
+    }
   }
   return x;
 }
@@ -635,37 +644,28 @@ static double rope_base(checkpoint *p) {
   return json_double(base, theta);
 }
 
-/* llama, mistral, qwen2: without, with a window, with biases of q, k, v. */
-static void llama_family(checkpoint *p) {
-  const int qwen = json_is(key_of(p, "model_type"), "qwen2");
-  const int d = key_size(p, "hidden_size", -1), heads = key_size(p, "num_attention_heads", -1);
-  const int layers = key_layers(p, "num_hidden_layers", -1),
-            n = key_size(p, "intermediate_size", -1);
-  const int kv = key_size(p, "num_key_value_heads", heads), c = key_size(p, "head_dim", d / heads);
-  const double eps = key_number(p, "rms_norm_eps", 1e-6), base = rope_base(p);
-  const int bias = key_true(p, "attention_bias", qwen), of_ff = key_true(p, "mlp_bias", 0);
-  const char *act = key_activation(p, "hidden_act", "silu");
-  int window = key_int(p, "sliding_window", 0);
+/* A network of the family of llama, of which each format has its own description. */
+typedef struct llama_shape {
+  int d, n, layers, heads, kv, c; /* c: width of a head */
+  int window, bias, ff_bias;      /* bias 1: of q, k, v, o; 2: of q, k, v */
+  double eps, base;
+  const char *gate, *layout;
+} llama_shape;
+
+/* Tensors have the names of Hugging Face. */
+static void llama_network(checkpoint *p, const llama_shape *s, int tied) {
   char more[80] = "";
-  if (qwen && !key_true(p, "use_sliding_window", 0)) window = 0;
-  else if (qwen)
-    key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
-  if (strcmp(act, "swish") && strcmp(act, "gelu"))
-    key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
   p->k.task = "lm";
-  p->k.d_model = d;
-  p->k.heads = heads;
-  p->k.tie = key_true(p, "tie_word_embeddings", 0) ? "out" : "none";
-  length_is(p, key_size(p, "max_position_embeddings", 2048), 0);
-  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
-               key_token(p, "eos_token_id"));
-  if (window) snprintf(more, sizeof more, ", window=%d", window);
+  p->k.d_model = s->d;
+  p->k.heads = s->heads;
+  p->k.tie = tied ? "out" : "none";
+  if (s->window) snprintf(more, sizeof more, ", window=%d", s->window);
   put_line(&p->decoder,
-           "rope(base=%.9g) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
+           "rope(base=%.9g, layout=%s) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
            "bias=%d, kv=%d%s)) -> res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=%d))) -> "
            "rms_norm(eps=%.9g)",
-           base, layers, eps, c, bias, kv, more, eps, n, *act == 's' ? "swiglu" : "geglu", of_ff,
-           eps);
+           s->base, s->layout, s->layers, s->eps, s->c, s->bias != 0, s->kv, more, s->eps, s->n,
+           s->gate, s->ff_bias, s->eps);
   put_line(&p->rules,
            "tgt.embed embed_tokens.weight\n"
            "decoder.1.*.0.0.g layers.*.input_layernorm.weight\n"
@@ -678,18 +678,49 @@ static void llama_family(checkpoint *p) {
            "decoder.1.*.1.1.w layers.*.mlp.gate_proj.weight @1/2\n"
            "decoder.1.*.1.2.w layers.*.mlp.down_proj.weight\n"
            "decoder.2.g norm.weight\nout.b 0\n- *.rotary_emb.inv_freq\n%s",
-           *p->k.tie == 'o' ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
-  if (bias)
+           tied ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+  if (s->bias)
     put_line(&p->rules,
              "decoder.1.*.0.1.b_q layers.*.self_attn.q_proj.bias\n"
              "decoder.1.*.0.1.b_k layers.*.self_attn.k_proj.bias\n"
              "decoder.1.*.0.1.b_v layers.*.self_attn.v_proj.bias\ndecoder.1.*.0.1.b_o %s\n",
-             qwen ? "0" : "layers.*.self_attn.o_proj.bias");
-  if (of_ff)
+             s->bias == 2 ? "0" : "layers.*.self_attn.o_proj.bias");
+  if (s->ff_bias)
     put_line(&p->rules,
              "decoder.1.*.1.1.b layers.*.mlp.up_proj.bias @0/2\n"
              "decoder.1.*.1.1.b layers.*.mlp.gate_proj.bias @1/2\n"
              "decoder.1.*.1.2.b layers.*.mlp.down_proj.bias\n");
+}
+
+/* llama, mistral, qwen2: without, with a window, with biases of q, k, v. */
+static void llama_family(checkpoint *p) {
+  const int qwen = json_is(key_of(p, "model_type"), "qwen2");
+  const char *act;
+  llama_shape s;
+  memset(&s, 0, sizeof s);
+  s.d = key_size(p, "hidden_size", -1);
+  s.n = key_size(p, "intermediate_size", -1);
+  s.layers = key_layers(p, "num_hidden_layers", -1);
+  s.heads = key_size(p, "num_attention_heads", -1);
+  s.kv = key_size(p, "num_key_value_heads", s.heads);
+  s.c = key_size(p, "head_dim", s.d / s.heads);
+  s.eps = key_number(p, "rms_norm_eps", 1e-6);
+  s.base = rope_base(p);
+  s.layout = "half";
+  s.bias = key_true(p, "attention_bias", qwen) ? 1 + qwen : 0;
+  s.ff_bias = key_true(p, "mlp_bias", 0);
+  act = key_activation(p, "hidden_act", "silu");
+  s.gate = *act == 's' ? "swiglu" : "geglu";
+  s.window = key_int(p, "sliding_window", 0);
+  if (qwen && !key_true(p, "use_sliding_window", 0)) s.window = 0;
+  else if (qwen)
+    key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
+  if (strcmp(act, "swish") && strcmp(act, "gelu"))
+    key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
+  length_is(p, key_size(p, "max_position_embeddings", 2048), 0);
+  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
+               key_token(p, "eos_token_id"));
+  llama_network(p, &s, key_true(p, "tie_word_embeddings", 0));
 }
 
 /* One of the stacks of t5; layers of a block: attention, (attention to the source,) ff. */
@@ -1053,8 +1084,7 @@ static void safetensors_add(checkpoint *p, const char *path) {
   syn_file *f;
   size_t i;
   int k;
-  if (p->n_files == IMPORT_BLOCKS)
-    fail(FAILED_JOB, "%s: more than %d files", p->path, IMPORT_BLOCKS);
+  if (p->n_files == IMPORT_FILES) fail(FAILED_JOB, "%s: more than %d files", p->path, IMPORT_FILES);
   f = p->files[p->n_files++] = syn_file_load(p->c, path);
   check(p->c);
   for (i = 0; i < syn_file_count(f); i++) {
@@ -1140,28 +1170,393 @@ static void folder_read(checkpoint *p, const char *folder) {
 }
 
 /* ==============================================================================================
+   >>import llama2c   the .bin files of llama2.c: version 0, 1, and 2 in int8
+   ============================================================================================== */
+
+/* Bytes that are read one behind the other. */
+typedef struct reader {
+  checkpoint *p;
+  const unsigned char *at;
+  size_t left;
+} reader;
+
+static reader reader_of(checkpoint *p, const char *path) {
+  reader r;
+  const buffer b = read_file(path);
+  r.p = p;
+  r.at = (const unsigned char *)checkpoint_keep(p, b.at);
+  r.left = b.size;
+  return r;
+}
+static const unsigned char *reader_take(reader *r, size_t size) {
+  const unsigned char *at = r->at;
+  if (size > r->left)
+    fail(FAILED_JOB, "%s: %.0f bytes are missing at its end", r->p->path,
+         (double)size - (double)r->left);
+  r->at += size;
+  r->left -= size;
+  return at;
+}
+static uint32_t reader_int(reader *r) { return little32(reader_take(r, 4)); }
+
+/* A tensor [rows,cols] of floats; group > 0: of int8, behind them a scale for so many. `name` has
+   the number of the layer in it, if there is one. */
+static void llama2c_tensor(reader *r, const char *name, int layer, const size_t shape[2],
+                           size_t group) {
+  const size_t count = size_mul(shape[0], shape[1]);
+  char *whole = (char *)checkpoint_keep(r->p, take(80, 1));
+  foreign *t;
+  name_with(whole, 80, name, layer);
+  t = checkpoint_add(r->p, whole, group ? FOREIGN_I8 : FOREIGN_F32, shape[1] > 1 ? 2 : 1);
+  t->shape[0] = shape[0];
+  t->shape[1] = shape[1];
+  t->count = count;
+  t->data = reader_take(r, group ? count : size_mul(count, 4));
+  if (!group) return;
+  if (count % group) fail(FAILED_JOB, "%s: a matrix is no whole number of groups", r->p->path);
+  t->scales_count = count / group;
+  t->scales = reader_take(r, size_mul(t->scales_count, 4));
+}
+
+typedef struct llama2c_part {
+  const char *name;
+  size_t shape[2];
+} llama2c_part;
+
+static void llama2c_layers(reader *r, const llama2c_part *part, int layers, size_t group) {
+  int i;
+  for (i = 0; i < layers; i++) llama2c_tensor(r, part->name, i, part->shape, group);
+}
+
+/* h: width, hidden width, layers, heads, heads of k and v, vocabulary, places. Version 0 has the
+   matrices among the norms, and two tables of rotary positions. */
+static void llama2c_tensors(reader *r, const int h[7], int version, int tied, size_t group) {
+  const size_t d = (size_t)h[0], n = (size_t)h[1], v = (size_t)h[5];
+  const size_t kv = d / (size_t)h[3] * (size_t)h[4], table = (size_t)h[6] * (d / (size_t)h[3]) * 4;
+  const llama2c_part norms[] = {{"layers.*.input_layernorm.weight", {d, 1}},
+                                {"layers.*.post_attention_layernorm.weight", {d, 1}},
+                                {"norm.weight", {d, 1}}};
+  const llama2c_part parts[] = {{"embed_tokens.weight", {v, d}},
+                                {"layers.*.self_attn.q_proj.weight", {d, d}},
+                                {"layers.*.self_attn.k_proj.weight", {kv, d}},
+                                {"layers.*.self_attn.v_proj.weight", {kv, d}},
+                                {"layers.*.self_attn.o_proj.weight", {d, d}},
+                                {"layers.*.mlp.gate_proj.weight", {n, d}},
+                                {"layers.*.mlp.down_proj.weight", {d, n}},
+                                {"layers.*.mlp.up_proj.weight", {n, d}},
+                                {"lm_head.weight", {v, d}}};
+  int i;
+  for (i = 0; version && i < 3; i++) llama2c_layers(r, &norms[i], i < 2 ? h[2] : 1, 0);
+  llama2c_layers(r, &parts[0], 1, group);
+  if (!version) llama2c_layers(r, &norms[0], h[2], 0);
+  for (i = 1; i < 5; i++) llama2c_layers(r, &parts[i], h[2], group);
+  if (!version) llama2c_layers(r, &norms[1], h[2], 0);
+  for (i = 5; i < 8; i++) llama2c_layers(r, &parts[i], h[2], group);
+  if (!version) llama2c_layers(r, &norms[2], 1, 0);
+  if (!version) reader_take(r, table);
+  if (!tied) llama2c_layers(r, &parts[8], 1, group);
+  if (r->left) fail(FAILED_JOB, "%s: %.0f bytes too many", r->p->path, (double)r->left);
+}
+
+/* Token 1 begins a text and ends it: run.c stops at it. */
+static void llama2c_network(checkpoint *p, const int h[7], int tied) {
+  llama_shape s;
+  memset(&s, 0, sizeof s);
+  s.d = h[0];
+  s.n = h[1];
+  s.layers = h[2];
+  s.heads = h[3];
+  s.kv = h[4];
+  s.c = h[0] / h[3];
+  s.eps = 1e-5;
+  s.base = 10000.0;
+  s.layout = "pair";
+  s.gate = "swiglu";
+  length_is(p, h[6], 0);
+  specials_are(p, -1, h[5] > 1 ? 0 : -1, h[5] > 1 ? 1 : -1, h[5] > 1 ? 1 : -1);
+  llama_network(p, &s, tied);
+  p->vocabulary[0].count = p->vocabulary[1].count = h[5];
+}
+
+/* Seven numbers of the header; a negative vocabulary (version 0) means an output of its own. */
+static void llama2c_read(checkpoint *p, const char *path) {
+  reader r = reader_of(p, path);
+  int version = 0, h[7], i, tied;
+  size_t group = 0;
+  if (r.left > 4 && little32(r.at) == 0x616B3432) {
+    reader_take(&r, 4);
+    version = (int)reader_int(&r);
+  }
+  for (i = 0; i < 7; i++) h[i] = (int)reader_int(&r);
+  tied = version ? *reader_take(&r, 1) : h[5] > 0;
+  if (version == 2) group = reader_int(&r);
+  if (version) reader_take(&r, (size_t)(256 - (version == 2 ? 41 : 37)));
+  if (h[5] < 0) h[5] = h[5] < -(1 << 24) ? 0 : -h[5];
+  for (i = 0; i < 7; i++)
+    if (h[i] < 1 || h[i] > 1 << 24) break;
+  if (i < 7 || version > 2 || h[0] % h[3] || h[3] % h[4] || (size_t)h[2] > r.left ||
+      (version == 2 && !group))
+    fail(FAILED_JOB, "%s: this is no checkpoint of llama2.c of version 0, 1 or 2", p->path);
+  llama2c_tensors(&r, h, version, tied, group);
+  llama2c_network(p, h, tied);
+}
+
+/* ==============================================================================================
+   >>import ctranslate2   model.bin of CTranslate2 of version 2 to 6, with its lists of tokens
+   ============================================================================================== */
+
+/* A text with its length and closing 0 in front of and behind it. */
+static const char *ct2_text(reader *r) {
+  const size_t size = little16(reader_take(r, 2));
+  const char *text = (const char *)reader_take(r, size);
+  if (!size || text[size - 1]) fail(FAILED_JOB, "%s: a name is damaged", r->p->path);
+  return text;
+}
+
+static void ct2_tensor(reader *r, uint32_t version) {
+  static const int types[] = {FOREIGN_F32, FOREIGN_I8,  FOREIGN_I16,
+                              FOREIGN_I32, FOREIGN_F16, FOREIGN_BF16};
+  static const size_t sizes[] = {4, 1, 2, 4, 2, 2};
+  const char *name = ct2_text(r);
+  const int rank = *reader_take(r, 1);
+  foreign *t = checkpoint_add(r->p, name, FOREIGN_OTHER, rank);
+  uint32_t type, bytes;
+  int k;
+  if (rank > 4) fail(FAILED_JOB, "%s: %s has %d axes", r->p->path, name, rank);
+  for (k = 0; k < rank; k++) t->count = size_mul(t->count, t->shape[k] = reader_int(r));
+  type = *reader_take(r, 1);
+  bytes = reader_int(r);
+  if (version < 4) { /* the size of an item in place of a type */
+    t->type = type == 4 ? FOREIGN_F32 : type == 2 ? FOREIGN_I16 : type == 1 ? FOREIGN_I8 : t->type;
+    t->bytes = size_mul(type, bytes);
+  } else {
+    if (type < COUNT(types)) t->type = types[type];
+    t->bytes = bytes;
+    type = type < COUNT(types) ? (uint32_t)sizes[type] : 1;
+  }
+  if (t->bytes != size_mul(t->count, type))
+    fail(FAILED_JOB, "%s: %s has another size than its shape", r->p->path, name);
+  t->data = reader_take(r, t->bytes);
+}
+
+/* Gives each tensor of integers its scales: the tensor NAME_scale. */
+static void ct2_scales(checkpoint *p) {
+  char name[300];
+  size_t i;
+  for (i = 0; i < p->count; i++) {
+    foreign *t = &p->tensors[i], *scale;
+    snprintf(name, sizeof name, "%s_scale", t->name);
+    scale = t->type == FOREIGN_I8 || t->type == FOREIGN_I16 ? checkpoint_find(p, name) : NULL;
+    if (!scale) continue;
+    if (scale->type != FOREIGN_F32 || !scale->count || t->count % scale->count)
+      fail(FAILED_JOB, "%s: %s does not fit %s", p->path, name, t->name);
+    t->scales = scale->data;
+    t->scales_count = scale->count;
+    t->divided = scale->used = 1;
+    p->integers = t->type;
+  }
+}
+
+/* The number that a tensor of rank 0 stores; `otherwise` where there is none. */
+static int ct2_number(checkpoint *p, const char *name, int otherwise) {
+  foreign *t = checkpoint_find(p, name);
+  if (!t) return otherwise;
+  if (t->count != 1 || (t->type != FOREIGN_I8 && t->type != FOREIGN_I16 && t->type != FOREIGN_I32))
+    fail(FAILED_JOB, "%s: %s is no whole number", p->path, name);
+  t->used = 1;
+  return t->type == FOREIGN_I8    ? (signed char)*t->data
+         : t->type == FOREIGN_I16 ? (int16_t)(uint16_t)little16(t->data)
+                                  : (int)little32(t->data);
+}
+static void ct2_must(checkpoint *p, const char *side, const char *name, int wanted) {
+  char whole[100];
+  int found;
+  snprintf(whole, sizeof whole, "%s/%s", side, name);
+  found = ct2_number(p, whole, wanted);
+  if (found != wanted)
+    fail(FAILED_JOB, "%s: %s: %d is not read; wanted: %d", p->path, whole, found, wanted);
+}
+
+/* Weight and bias of a linear layer, a part of its rows; of a norm. */
+static void ct2_linear(checkpoint *p, const char *ours, const char *theirs, const char *part) {
+  const char *const letter = strchr("qkvo", ours[strlen(ours) - 1]) ? "_" : "";
+  char path[80];
+  snprintf(path, sizeof path, "%s", ours);
+  if (*letter) path[strlen(path) - 2] = 0; /* "PATH_q" stands for PATH.w_q, PATH.b_q */
+  put_line(&p->rules, "%s.w%s%s %s/weight %s\n%s.b%s%s %s/bias %s\n", path, letter,
+           *letter ? ours + strlen(ours) - 1 : "", theirs, part, path, letter,
+           *letter ? ours + strlen(ours) - 1 : "", theirs, part);
+}
+static void ct2_sublayer(checkpoint *p, const char *side, int at, const char *name, int source) {
+  static const char *const parts[][3] = {{"_q", "0", "0/3"}, {"_k", "0", "1/3"}, {"_v", "0", "2/3"},
+                                         {"_o", "1", ""},    {"_q", "0", ""},    {"_k", "1", "0/2"},
+                                         {"_v", "1", "1/2"}, {"_o", "2", ""}};
+  char ours[80], theirs[100];
+  int i;
+  put_line(&p->rules,
+           "%s.1.*.%d.0.g %s/layer_*/%s/layer_norm/gamma\n"
+           "%s.1.*.%d.0.b %s/layer_*/%s/layer_norm/beta\n",
+           side, at, side, name, side, at, side, name);
+  for (i = 0; source >= 0 && i < 4; i++) {
+    const char *const *part = parts[4 * source + i];
+    snprintf(ours, sizeof ours, "%s.1.*.%d.1%s", side, at, part[0]);
+    snprintf(theirs, sizeof theirs, "%s/layer_*/%s/linear_%s", side, name, part[1]);
+    ct2_linear(p, ours, theirs, part[2]);
+  }
+  for (i = 0; source < 0 && i < 2; i++) {
+    snprintf(ours, sizeof ours, "%s.1.*.%d.%d", side, at, 1 + i);
+    snprintf(theirs, sizeof theirs, "%s/layer_*/ffn/linear_%d", side, i);
+    ct2_linear(p, ours, theirs, "");
+  }
+}
+
+static void ct2_side(checkpoint *p, const char *side) {
+  const int decoder = *side == 'd';
+  buffer *text = decoder ? &p->decoder : &p->encoder;
+  const foreign *first;
+  char name[100];
+  int layers = 0, heads;
+  do {
+    snprintf(name, sizeof name, "%s/layer_%d/ffn/linear_0/weight", side, layers);
+  } while (checkpoint_find(p, name) && ++layers);
+  snprintf(name, sizeof name, "%s/layer_0/ffn/linear_0/weight", side);
+  first = checkpoint_find(p, name);
+  if (!first) fail(FAILED_JOB, "%s: tensor %s is missing", p->path, name);
+  snprintf(name, sizeof name, "%s/num_heads", side);
+  heads = ct2_number(p, name, 8);
+  ct2_must(p, side, "pre_norm", 1);
+  ct2_must(p, side, "activation", 0);
+  ct2_must(p, side, "scale_embeddings", 1);
+  ct2_must(p, side, "num_source_embeddings", 1);
+  ct2_must(p, side, "start_from_zero_embedding", 0);
+  ct2_must(p, side, "layernorm_embedding", 0);
+  put_line(text,
+           "pos(layout=tensor2tensor, first=1) -> repeat(%d, res(norm(eps=1e-5) -> syn_att(V, "
+           "heads=%d, bias=1)) -> ",
+           layers, heads);
+  if (decoder) put_line(text, "res(norm(eps=1e-5) -> mh_dot_att(heads=%d, bias=1)) -> ", heads);
+  put_line(text, "res(norm(eps=1e-5) -> ffl(%d, relu))) -> norm(eps=1e-5)", (int)first->shape[0]);
+  ct2_sublayer(p, side, 0, "self_attention", 0);
+  if (decoder) ct2_sublayer(p, side, 1, "attention", 1);
+  ct2_sublayer(p, side, 1 + decoder, "ffn", -1);
+  put_line(&p->rules, "%s.2.g %s/layer_norm/gamma\n%s.2.b %s/layer_norm/beta\n", side, side, side,
+           side);
+  p->k.d_model = (int)(first->rank == 2 ? first->shape[1] : 0);
+  p->k.heads = heads;
+}
+
+/* The tokens of a side: a line each, or a list of JSON; the unknown token follows them where the
+   embeddings have one row more. */
+static void ct2_vocabulary(checkpoint *p, int side, const char *folder, const char *embeddings) {
+  static const char *const special[] = {"<blank> <pad>", "<unk>", "<s>", "</s>"};
+  const foreign *t = checkpoint_find(p, embeddings);
+  char *own = path_inside(folder, side ? "target_vocabulary.txt" : "source_vocabulary.txt");
+  char *shared = path_inside(folder, "shared_vocabulary.txt");
+  const char *path = file_exists(own) ? own : shared;
+  foreign_vocabulary *v = &p->vocabulary[side];
+  syn_text *names, rest, line;
+  buffer b;
+  int i;
+  if (!t || t->rank != 2 || t->shape[0] > 1 << 24)
+    fail(FAILED_JOB, "%s: tensor %s is missing", p->path, embeddings);
+  b = read_text(path);
+  rest = buffer_text(&b);
+  checkpoint_keep(p, b.at);
+  v->count = (int)t->shape[0];
+  names = p->names[side] =
+      (syn_text *)checkpoint_keep(p, take((size_t)v->count + 1, sizeof *names));
+  for (i = 0; rest.size && next_piece(&rest, "\n", &line); i++) {
+    if (i < v->count) names[i] = line;
+  }
+  if (i != v->count && i != v->count - 1)
+    fail(FAILED_JOB, "%s: %d tokens, %s has %d rows", path, i, embeddings, v->count);
+  if (i < v->count) names[i] = syn_text_of("<unk>");
+  for (i = 0; i < 4; i++) v->special[i] = -1;
+  for (i = 0; i < 4 * v->count; i++) {
+    rest = syn_text_of(special[i % 4]);
+    while (next_piece(&rest, " ", &line))
+      if (text_equal(line, names[i / 4])) v->special[i % 4] = i / 4;
+  }
+  free(own);
+  free(shared);
+}
+
+static void ct2_read(checkpoint *p, const char *folder, const char *path) {
+  reader r = reader_of(p, path);
+  const uint32_t version = reader_int(&r);
+  const char *spec = ct2_text(&r);
+  uint32_t i, count;
+  foreign *from;
+  if (version < 2 || version > 6 || strncmp(spec, "Transformer", 11) || strstr(spec, "Decoder"))
+    fail(FAILED_JOB,
+         "%s: version %lu of %s is not read; wanted: 2 to 6, TransformerBase, "
+         "TransformerSpec",
+         path, (unsigned long)version, spec);
+  reader_int(&r); /* revision */
+  for (i = 0, count = reader_int(&r); i < count; i++) ct2_tensor(&r, version);
+  for (i = 0, count = version < 3 ? 0 : reader_int(&r); i < count; i++) {
+    const char *name = ct2_text(&r), *of = ct2_text(&r);
+    size_t k = 0;
+    while (k < p->count && strcmp(p->tensors[k].name, of)) k++;
+    if (k == p->count) fail(FAILED_JOB, "%s: %s is another name of nothing", path, name);
+    checkpoint_add(p, name, 0, 0);
+    from = &p->tensors[k];
+    p->tensors[p->count - 1] = *from;
+    from->used = 1;
+    p->tensors[p->count - 1].name = name;
+  }
+  if (r.left) fail(FAILED_JOB, "%s: %.0f bytes too many", path, (double)r.left);
+  qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
+  ct2_scales(p);
+  p->k.task = "seq2seq";
+  p->k.tie = "none";
+  p->k.dropout = 0.1f;
+  ct2_side(p, "encoder");
+  ct2_side(p, "decoder");
+  length_is(p, 512, 0);
+  put_line(&p->rules,
+           "src.embed encoder/embeddings%s/weight\ntgt.embed decoder/embeddings/weight\n"
+           "out.w decoder/projection/weight\nout.b decoder/projection/bias\n",
+           checkpoint_find(p, "encoder/embeddings/weight") ? "" : "_0");
+  ct2_vocabulary(p, SYN_SRC, folder,
+                 checkpoint_find(p, "encoder/embeddings/weight") ? "encoder/embeddings/weight"
+                                                                 : "encoder/embeddings_0/weight");
+  ct2_vocabulary(p, SYN_TGT, folder, "decoder/embeddings/weight");
+}
+
+/* ==============================================================================================
    >>import   a checkpoint becomes a model
    ============================================================================================== */
 
+/* Whether a file begins like model.bin of CTranslate2: a version, a text. */
+static int is_ct2(const unsigned char *head, size_t size) {
+  return size > 17 && head[0] >= 2 && head[0] <= 6 && !head[1] && !head[2] && !head[3] &&
+         !memcmp(head + 6, "Transformer", 11);
+}
+
 /* Reads the format that the content shows. */
 static void checkpoint_read(checkpoint *p) {
-  char *config = path_inside(p->path, "config.json");
-  unsigned char head[16];
-  FILE *f = file_exists(config) ? NULL : open_file(p->path, "rb");
+  char *config = path_inside(p->path, "config.json"), *bin = path_inside(p->path, "model.bin");
+  const char *path = file_exists(bin) ? bin : file_exists(config) ? config : p->path;
+  char *folder = folder_of(path);
+  unsigned char head[32];
+  FILE *f = open_file(path, "rb");
   size_t got = f ? fread(head, 1, sizeof head, f) : 0;
-  if (f) fclose(f);
-  if (!f && !file_exists(config))
-    fail(FAILED_JOB, "%s: a checkpoint is wanted: a folder with config.json, or a file", p->path);
-  if (!f) folder_read(p, p->path);
+  if (!f || !got)
+    fail(FAILED_JOB,
+         "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file", p->path);
+  fclose(f);
+  if (is_ct2(head, got)) ct2_read(p, folder, path);
+  else if (path == config || (got > 8 && head[8] == '{'))
+    folder_read(p, folder);
   else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2)))
     pickle_refuse(p->path);
-  else if (got > 8 && head[8] == '{') {
-    char *folder = folder_of(p->path);
-    folder_read(p, folder);
-    free(folder);
-  } else
-    fail(FAILED_JOB, "%s: this is no checkpoint that is read: safetensors", p->path);
+  else
+    llama2c_read(p, path);
+  if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
   free(config);
+  free(bin);
+  free(folder);
 }
 
 /* Refuses a configuration that wants more memory than the file: its network has copies of the
@@ -1193,7 +1588,7 @@ static void checkpoint_tokenizer(checkpoint *p) {
     for (side = 0; side < 2; side++)
       for (i = 0; i < 4; i++) p->vocabulary[side].special[i] = syn_tokenizer_number(t, i);
     if (p->options->report) fprintf(p->options->report, "tokenizer %s\n", wanted);
-    p->tokenizer = t;
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = t;
   }
   free(file);
 }
@@ -1215,6 +1610,7 @@ static void checkpoint_free(checkpoint *p) {
   size_t i;
   for (i = 0; i < p->n_files; i++) syn_file_free(p->files[i]);
   for (i = 0; i < p->n_blocks; i++) free(p->blocks[i]);
+  free(p->blocks);
   for (i = 0; i < 2; i++) {
     free(p->vocabulary[i].number);
     free(p->vocabulary[i].id);
@@ -1249,7 +1645,9 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
     if (p->k.decoder) fprintf(o->report, "decoder %s\n", p->k.decoder);
   }
   map_run(p);
-  if (p->tokenizer) syn_model_set_tokenizers(p->m, p->tokenizer, p->tokenizer);
+  if (p->tokenizers[SYN_TGT] || p->tokenizers[SYN_SRC])
+    syn_model_set_tokenizers(p->m, p->k.encoder ? p->tokenizers[SYN_SRC] : NULL,
+                             p->tokenizers[SYN_TGT]);
 }
 
 /* A model with the weights of a checkpoint, or the end of the program with a line on stderr. */

@@ -6,7 +6,7 @@
    with any token and a search follow the rules of the other program. Each field of each input is
    one check. */
 
-enum { CHECK_TOKENS = 12 }; /* the searches make so many tokens at most */
+enum { CHECK_TOKENS = 12, LONGEST_TOKENS = 64 }; /* tokens of a search */
 static const double check_logits = 1e-4, check_numbers = 1e-5, far_off = 1e300;
 
 /* The larger difference; one that is not a number is far off. */
@@ -141,7 +141,7 @@ static void answer_greedy(answers *a, const char *field, const json_value *list,
 }
 
 typedef struct hypothesis {
-  int tokens[CHECK_TOKENS], size; /* numbers of the checkpoint */
+  int tokens[LONGEST_TOKENS], size; /* numbers of the checkpoint */
   double log_p, score;
 } hypothesis;
 
@@ -180,13 +180,14 @@ static int beam_extend(answers *a, const hypothesis *live, int n, hypothesis *ne
 }
 
 /* Of each step's 2 beam best, those among the first beam that end are finished; score: log p by
-   tokens, the end included; at the limit the live ones count, too. */
-static int beam_search(answers *a, hypothesis *done, int beam) {
+   tokens, the end included; at the limit the live ones count, too. It ends where `enough` are
+   finished. done [beam (LONGEST_TOKENS + 1)], the best first. */
+static int beam_search(answers *a, hypothesis *done, int beam, int limit, int enough) {
   const int end = answer_vocabulary(a)->special[3];
   hypothesis live[16], next[32];
   int n = 1, finished = 0, step, i;
   memset(live, 0, sizeof live);
-  for (step = 0; step < CHECK_TOKENS; step++) {
+  for (step = 0; step < limit && finished < enough; step++) {
     const int total = beam_extend(a, live, n, next, beam);
     for (n = i = 0; i < total && n < beam; i++) {
       next[i].score = next[i].log_p / (double)next[i].size;
@@ -195,17 +196,17 @@ static int beam_search(answers *a, hypothesis *done, int beam) {
         done[finished++] = next[i];
     }
   }
-  for (i = 0; i < n; i++) done[finished++] = live[i];
+  for (i = 0; step == limit && i < n; i++) done[finished++] = live[i];
   qsort(done, (size_t)finished, sizeof *done, hypothesis_order);
   return finished;
 }
 
 static void answer_beam(answers *a, const json_value *in) {
-  hypothesis done[4 * CHECK_TOKENS + 4];
+  hypothesis done[4 * (LONGEST_TOKENS + 1)];
   const json_value *list = json_get(a->j, in, "beam4"), *v, *score;
   int wrong = 0, i = 0, n;
   if (!list) return;
-  n = beam_search(a, done, 4);
+  n = beam_search(a, done, 4, CHECK_TOKENS, INT_MAX);
   for (v = json_first(list); v; v = json_after(a->j, v), i++)
     wrong |= i >= done[0].size || done[0].tokens[i] != json_int(v, -1);
   answer_is(a, "beam4", wrong || i != done[0].size ? far_off : 0.0, 0.0);
@@ -449,12 +450,180 @@ static int answers_check(checkpoint *p, const json *j) {
   return answers_close(&a);
 }
 
+/* What run -t 0 -n 120 of llama2.c writes for a prompt: so many tokens with it. */
+enum { STORY_POSITIONS = 120 };
+
+static void answer_story(answers *a, const json_value *in) {
+  const json_value *prompt = json_get(a->j, in, "prompt"), *text = json_get(a->j, in, "text");
+  const int begins = syn_tokenizer_encode(a->p->tokenizers[SYN_TGT], prompt->text, NULL, 0);
+  syn_decode_config config;
+  syn_decoder *d;
+  char got[8192];
+  size_t size;
+  memset(&config, 0, sizeof config);
+  config.max_len = STORY_POSITIONS + 1;
+  config.unknown = 1;
+  d = syn_decoder_new(a->p->c, a->p->m, &config);
+  syn_decoder_set_limit(d, STORY_POSITIONS - begins);
+  syn_decoder_run_text(d, syn_text_of(""), prompt->text, NULL, NULL);
+  check(a->p->c);
+  size = syn_decoder_output_text(d, 0, 0, got, sizeof got, NULL);
+  if (size == text->text.size + 1 && got[size - 1] == '\n') size--; /* run.c prints one, too */
+  answer_is(a, "text", size == text->text.size && !memcmp(got, text->text.at, size) ? 0.0 : far_off,
+            0.0);
+  syn_decoder_free(d);
+}
+
+/* The number of a token's name, or that of the unknown token; -1: there is none. */
+static int name_number(const answers *a, int side, syn_text name) {
+  const int count = a->p->vocabulary[side].count;
+  int i;
+  for (i = 0; i < count; i++)
+    if (text_equal(a->p->names[side][i], name)) return i;
+  return a->p->vocabulary[side].special[SYN_UNKNOWN];
+}
+
+/* How far the tokens of a hypothesis, without its end, are from a text of names. */
+static double names_difference(const answers *a, const hypothesis *h, const json_value *text) {
+  syn_text rest, name;
+  int i = 0, size = h->size;
+  if (!text || text->kind != JSON_TEXT) return far_off;
+  rest = text->text;
+  if (size && h->tokens[size - 1] == answer_vocabulary(a)->special[3]) size--;
+  while (rest.size && next_piece(&rest, " ", &name))
+    if (i >= size || name_number(a, SYN_TGT, name) != h->tokens[i++]) return far_off;
+  return i == size ? 0.0 : far_off;
+}
+
+/* Text and log p of a search in CTranslate2, under these names. */
+static void answer_output(answers *a, const json_value *in, const hypothesis *h, const char *text,
+                          const char *log_p) {
+  if (json_get(a->j, in, text))
+    answer_is(a, text, names_difference(a, h, json_get(a->j, in, text)), 0.0);
+  answer_number(a, in, log_p, h->log_p);
+}
+
+/* The finished hypotheses: [text, score] in the order of their scores. */
+static void answer_finished(answers *a, const json_value *in, const hypothesis *done, int count) {
+  const json_value *all = json_get(a->j, in, "beam5_all"), *v = json_first(all);
+  double most = 0.0;
+  int i = 0;
+  if (!all) return;
+  for (; v && i < count; v = json_after(a->j, v), i++) {
+    const json_value *text = json_first(v);
+    most = farther(most, names_difference(a, &done[i], text));
+    most = farther(most, fabs(json_double(json_after(a->j, text), far_off) - done[i].score));
+  }
+  answer_is(a, "beam5_all", v || i < count ? far_off : most, check_numbers);
+}
+
+/* A line of CTranslate2's answers. Those of integer weights have names of their own. */
+static void answer_ct2(answers *a, const json_value *in) {
+  const json_value *source = json_get(a->j, in, "source"), *first;
+  hypothesis *done = (hypothesis *)take(5 * (LONGEST_TOKENS + 1), sizeof *done);
+  const int type = a->p->integers;
+  syn_text rest = source->text, name;
+  a->src_size = 0;
+  while (rest.size && next_piece(&rest, " ", &name) && a->src_size < a->room)
+    a->src[a->src_size++] = answer_id(a, SYN_SRC, name_number(a, SYN_SRC, name));
+  a->tgt[0] = SYN_BEGIN;
+  beam_search(a, done, 1, LONGEST_TOKENS, 1);
+  if (type) {
+    answer_output(a, in, done, type == FOREIGN_I8 ? "greedy_i8" : "greedy_i16",
+                  type == FOREIGN_I8 ? "greedy_log_prob_i8" : "greedy_log_prob_i16");
+  } else {
+    int count;
+    answer_output(a, in, done, "greedy", "greedy_log_prob");
+    answer_number(a, in, "greedy_score", done->score);
+    count = beam_search(a, done, 5, LONGEST_TOKENS, 5);
+    answer_output(a, in, done, "beam5", "beam5_log_prob");
+    answer_number(a, in, "beam5_score", done->score);
+    answer_finished(a, in, done, count);
+    first = json_get(a->j, in, "first_step_logits");
+    a->tgt_size = 1;
+    answer_pass(a);
+    if (first) answer_is(a, "first_step_logits", row_difference(a, first, 0), check_logits);
+  }
+  free(done);
+}
+
+/* Lines of JSON, each with the answer to one input. */
+static int lines_check(checkpoint *p, syn_text rest, const char *path) {
+  answers a;
+  syn_text line;
+  answers_open(&a, p, NULL, LONGEST_TOKENS + 1);
+  while (rest.size && next_piece(&rest, "\n", &line)) {
+    buffer bytes = {NULL, 0, 0};
+    json j;
+    if (!line.size) continue;
+    put(&bytes, line.at, line.size);
+    j = json_parse(bytes, path);
+    a.j = &j;
+    if (json_get(&j, j.at, "prompt") && json_get(&j, j.at, "text") && p->tokenizers[SYN_TGT])
+      answer_story(&a, j.at);
+    else if (json_get(&j, j.at, "source") && p->names[SYN_SRC])
+      answer_ct2(&a, j.at);
+    else
+      fail(FAILED_JOB, "%s: line %d: no answer that is known for this model%s", path, a.input + 1,
+           p->tokenizers[SYN_TGT] ? "" : "; --tokenizer is not given");
+    json_free(&j);
+    a.input++;
+  }
+  return answers_close(&a);
+}
+
+/* Lines: place, token, logits; one text. */
+static int logits_check(checkpoint *p, syn_text rest, const char *path) {
+  const foreign_vocabulary *v = &p->vocabulary[SYN_TGT];
+  syn_text all = rest, line, word;
+  answers a;
+  json none;
+  int rows = 0, i, number;
+  double x;
+  memset(&none, 0, sizeof none);
+  while (all.size && next_piece(&all, "\n", &line)) rows++;
+  answers_open(&a, p, &none, rows);
+  none.path = path;
+  for (all = rest; all.size && next_piece(&all, "\n", &line);) {
+    if (line.size && next_piece(&line, " ", &word) && next_piece(&line, " ", &word))
+      a.tgt[a.tgt_size++] = answer_id(&a, SYN_TGT, atoi(word.at));
+  }
+  answer_pass(&a);
+  for (; rest.size && next_piece(&rest, "\n", &line) && a.input < a.rows; a.input++) {
+    double most = 0.0;
+    for (i = 0; i < 2 + v->count && next_piece(&line, " ", &word); i++) {
+      char text[40];
+      snprintf(text, sizeof text, "%.*s", (int)(word.size < 39 ? word.size : 39), word.at);
+      number = i - 2;
+      x = parse_number(text, &x) ? x : far_off;
+      if (number >= 0) most = farther(most, fabs(answer_logit(&a, a.input, number) - x));
+    }
+    answer_is(&a, "logits", i == 2 + v->count && !line.at ? most : far_off, check_logits);
+  }
+  return answers_close(&a);
+}
+
+/* The answers of a file in the form that its first line shows. */
+static int expected_check(checkpoint *p, json *whole, const buffer *bytes, const char *path) {
+  if (whole->count) return answers_check(p, whole);
+  if (bytes->size && *bytes->at == '{') return lines_check(p, buffer_text(bytes), path);
+  return logits_check(p, buffer_text(bytes), path);
+}
+/* One object with `inputs`, not one a line. */
+static int expected_is_whole(const buffer *b) {
+  const char *end = b->size ? (const char *)memchr(b->at, '\n', b->size) : NULL;
+  const size_t size = end ? (size_t)(end - b->at) : b->size;
+  if (!b->size || *b->at != '{') return 0;
+  return !end || end[-1] != '}' || size + 1 == b->size;
+}
+
 /* ==============================================================================================
    >>import command
    ============================================================================================== */
 
 static int run_import(const arguments *a) {
   const char *expected = opt_text(a, "check"), *output = opt_text(a, "output");
+  buffer bytes = {NULL, 0, 0}, none = {NULL, 0, 0};
   syn_import_options o;
   checkpoint p;
   syn_context c;
@@ -466,15 +635,18 @@ static int run_import(const arguments *a) {
   o.tokenizer = *opt_text(a, "tokenizer") ? opt_text(a, "tokenizer") : NULL;
   o.max_len = opt_int(a, "max-len");
   o.report = stdout;
-  if (*expected) {
-    j = json_parse(read_file(expected), expected);
+  if (*expected) bytes = read_file(expected);
+  if (expected_is_whole(&bytes)) {
+    j = json_parse(bytes, expected);
+    bytes = none;
     o.separator = answers_separator(&j);
   }
   checkpoint_import(&p, &c, a->words[0], &o);
   syn_model_save(&c, p.m, output);
   check(&c);
-  if (*expected) status = answers_check(&p, &j);
+  if (*expected) status = expected_check(&p, &j, &bytes, expected);
   json_free(&j);
+  free(bytes.at);
   syn_model_free(p.m);
   checkpoint_free(&p);
   return status;

@@ -282,8 +282,8 @@ static syn_tokenizer *read_vocab_txt(syn_context *c, token_list *l, size_t rows)
   return token_list_end(c, l, "wordpiece", rows);
 }
 
-/* int32 longest; then of each token float32 score, int32 bytes, the bytes. Numbers 0 to 2 are
-   unknown, begin and end. */
+/* int32 longest; then of each token float32 score, int32 bytes, the bytes. Number 0 is unknown; 1
+   begins a text and ends it, as in llama2.c's run.c. */
 static syn_tokenizer *read_llama2c(syn_context *c, token_list *l, size_t rows) {
   const buffer *b = &l->bytes;
   size_t at = 4;
@@ -304,8 +304,7 @@ static syn_tokenizer *read_llama2c(syn_context *c, token_list *l, size_t rows) {
   if (at != b->size || l->count < 3)
     fail(FAILED_JOB, "%s: byte %.0f: a token is damaged", l->path, (double)at);
   l->parts.special[SYN_UNKNOWN] = 0;
-  l->parts.special[SYN_BEGIN] = 1;
-  l->parts.special[SYN_END] = 2;
+  l->parts.special[SYN_BEGIN] = l->parts.special[SYN_END] = 1;
   l->parts.options = SYN_PIECES_SPACE | SYN_PIECES_BYTES;
   return token_list_end(c, l, "llama", rows);
 }
