@@ -294,7 +294,7 @@ static const char *value_of(const char *name, const char *value) {
   static const char *const values[][2] = {
       {"d_model", "8"}, {"d", "8"}, {"d/heads", "4"}, {"3d", "24"}, {"4d", "32"}, {"c", "4"},
       {"1/sqrt(s)", NULL}, {"1/sqrt(c)", "0.5"}, {"f", "3"}, {"?", NULL}, {"V", "V+R+FR+D+FD+Conv+CRC+BD+BCRC+GLU"}, {"heads", "2"}, {"dropout", "0.25"},
-      {"rate", "0.25"}, {"n", "2"}, {"X", "ff"}, {"X | Y", "ff | linear"}};
+      {"rate", "0.25"}, {"n", "2"}, {"s", "2"}, {"X", "ff"}, {"X | Y", "ff | linear"}};
   size_t i;
   for (i = 0; i < sizeof values / sizeof values[0]; i++)
     if (!strcmp(values[i][0], *value ? value : name)) return values[i][1];
@@ -326,7 +326,8 @@ static void calls_of(const char *signature, char *names, char *least, char *full
     at += strlen(name) + (*value ? 1 + strlen(value) : 0);
     given = value_of(name, value);
     sprintf(names + strlen(names), "%s%s", *names ? " " : "", *name == 'X' ? "chain" : name);
-    if (*name == 'X' || !strcmp(name, "kinds") || (!strcmp(name, "n") && !*value)) call_append(least, name, given);
+    if (*name == 'X' || !strcmp(name, "kinds") || ((!strcmp(name, "n") || !strcmp(name, "s")) && !*value))
+      call_append(least, name, given);
     if (given) call_append(full, name, given);
   }
 }
