@@ -76,7 +76,7 @@
      dtypes json safetensors ...    files: reader, weight types, model file
    The next, and the blocks of training in the sections of the kinds, are out with SYN_NO_TRAIN:
      tape pretrained loss           a tape of your own; weights of another model; cross-entropy
-     optim data train               optimizers; rows and batches; updates, validation
+     optim data signals train       optimizers; rows, batches, features; updates, validation
      tokenizer learning learn       a tokenizer from texts; a model from texts alone
      safetensors writer ...         files: writer, model writer, checkpoint
      check                          syn_kind_check checks a layer of your own
@@ -746,15 +746,20 @@ typedef struct syn_var {
    numbers are copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20,
    vocabularies 4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
-  const char *task;            /* "seq2seq", "lm", "classify", "tag", "mlm"; 0: "seq2seq" */
+  /* "seq2seq", "lm", "classify", "tag", "mlm", "regress", "regress_rows"; 0: "seq2seq" */
+  const char *task;
   /* architecture texts, UTF-8 including comments; a byte order mark is skipped */
-  const char *encoder;         /* seq2seq, classify, tag */
+  const char *encoder;         /* all tasks but lm */
   const char *decoder;         /* seq2seq, lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers without an argument `heads`; 0: 4 */
   int max_len;                 /* N: longest sentence with its begin or end token; 0: 128 */
   int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four special tokens included */
+  /* f: a row of the source is f numbers instead of a token, see syn_batch.features; at most 65536.
+     0: tokens. regress and regress_rows want it */
+  int src_features;
   int classes;                 /* classify and tag */
+  int outputs;                 /* regress, regress_rows: targets of a row, at most 65536 */
   /* parameter tying: "none", "out", "all"; 0: "out" where the widths allow it, else "none" */
   const char *tie;
   float dropout;               /* rate of layers without an argument `dropout` or `rate` */
@@ -797,7 +802,17 @@ typedef struct syn_batch {
   /* [count, tgt_width] y_1 ... y_n end; tag [count, src_width]; classify [count] */
   const int *labels;
   int src_width, tgt_width;
+  /* Instead of src, for a model with src_features f: [rows, f] the rows of all sources, one source
+     behind the other without padding or end; lengths [count]: how many rows each has. Numbers are
+     finite and at most SYN_MOST_FEATURE in size. For tag, src_width is the width of `labels` */
+  const float *features;
+  const int *lengths;
+  /* Instead of labels: regress [count, outputs]; regress_rows [rows, outputs] */
+  const float *targets;
 } syn_batch;
+/* Features and targets are at most so large, either side of 0: their squares fit a double, and what
+   is not a number is refused with them. */
+#define SYN_MOST_FEATURE 1e30f
 
 /* Which part of a text is removed where it has too many tokens, until they fit. Begin and end stay.
    SYN_CUT_BY_TASK: sources of classify lose their tail, prompts of lm their head, so that the
@@ -1680,6 +1695,23 @@ SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 SYN_API /* Tokens are checked when a batch is bound, where the vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+/* One row whose source is `count` rows of `features` numbers, 1 to 2^24 of 1 to 65536, each finite
+   and at most SYN_MOST_FEATURE in size; all rows of d are of one sort and one width. The target is
+   that of syn_data_add: tokens of seq2seq, one class of classify, as many labels as rows of tag.
+   An error names the row of d, then the number in it; no row is added. */
+SYN_API syn_status syn_data_add_features(syn_data *d, const float *rows, int count, int features,
+                                         const int *tgt, int n_tgt);
+/* The same for regress, with [outputs] numbers as targets, and for regress_rows, with [count,
+   outputs]. The loss is the mean of their squared errors: bring targets to about 1 in size. */
+SYN_API syn_status syn_data_add_regress(syn_data *d, const float *rows, int count, int features,
+                                        const float *targets, int n_targets);
+/* The rows [*count, features] of source i; null: none. Lives until rows are added. */
+SYN_API const float *syn_data_features(const syn_data *d, size_t i, int *count);
+/* Sets what the model does to features first, (x - mean) * scale with the mean and one over the
+   standard deviation of each feature of all rows: give those that are trained on. A feature that
+   never changes becomes 0. Before this call, mean is 0 and scale 1. Both (tensors src.mean,
+   src.scale) are saved with the model and never trained. */
+SYN_API syn_status syn_model_normalize(syn_model *m, const syn_data *d);
 /* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
    several texts with a TAB between, which becomes the end token. target: one text, in which | and
    TAB stand for themselves (files of the tool have alternatives, rows have none); classify: the
@@ -7514,6 +7546,7 @@ struct syn_tape {
   size_t scratch_size;
   syn_stream stream[SYN_STREAMS];
   int *ids[2];                         /* tokens of the source and target rows */
+  const float *features;               /* rows of the source, of the caller's batch; or null */
   int *at[2];                          /* place of every row in its sentence */
   size_t *pairs[2][2]; /* [queries][keys][sentence]: products of lengths before it */
   struct syn__decode_state *decode;    /* null unless decoding */
@@ -11109,6 +11142,41 @@ static const syn_kind syn__kind_lookup = SYN__KIND_OF_ROWS(
 #endif
 
 /* ==============================================================================================
+   >>kind features   y_r = (x_r - mean) * scale, rows x [rows,f] of numbers instead of tokens
+   ============================================================================================== */
+
+/* The input of an encoder of signals (syn_config.src_features); no input value: x is that of the
+   batch, y [rows,f]. mean, scale [f] are never trained: syn_model_normalize sets them from data,
+   scale to one over the standard deviation. They belong to the model, so whoever runs it gives the
+   numbers as they were measured. Saved for backward: nothing; the gradient ends here. */
+
+static syn_status syn__features_shape(syn_build *b, syn_node *n) {
+  return syn_build_out(b, n, SYN_SRC, b->g->params[n->param[0]].shape[0]);
+}
+static void syn__task_features(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const float *mean = syn_weight(t, n, 0), *scale = syn_weight(t, n, 1);
+  size_t r, i, f = (size_t)syn_width(syn_out(t, n));
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    const float *x = t->features + r * f;
+    float *y = syn_out(t, n)->x + r * f;
+    for (i = 0; i < f; i++) y[i] = (x[i] - mean[i]) * scale[i];
+  }
+}
+static void syn__features_forward(syn_tape *t, const syn_node *n) {
+  syn_parallel(t, syn__task_features, n, syn_rows(syn_out(t, n)), 64);
+}
+#ifndef SYN_NO_TRAIN
+static void syn__features_backward(syn_tape *t, const syn_node *n) {
+  SYN__UNUSED(t), SYN__UNUSED(n);
+}
+#endif
+static const syn_kind syn__kind_features = SYN__KIND_OF_ROWS(
+    "features", "", SYN_BOTH_NOT_NEEDED, syn__features_shape, syn__features_forward,
+    syn__features_backward);
+
+/* ==============================================================================================
    >>kind ngram   y_t = x_t + sum_k w[hash(tokens t-k+1 .. t) mod buckets], shortest <= k <= longest
    ============================================================================================== */
 
@@ -11135,6 +11203,8 @@ static syn_status syn__ngram_shape(syn_build *b, syn_node *n) {
   syn__ngram *own = (syn__ngram *)syn_build_own(b, n, sizeof *own);
   int shape[2] = {0, syn_build_width(b, n, 0)};
   if (!own) return SYN_E_MEMORY;
+  if (!b->decoder && b->config->src_features)
+    return syn_build_fail(b, "ngram reads tokens, but rows of the source are features");
   own->longest = syn_arg_int(b, "longest", 3, 1, SYN__NGRAM_LONGEST);
   own->buckets = shape[0] = syn_arg_int(b, "buckets", 65536, 1, 1 << 24);
   own->shortest = syn_arg_int(b, "shortest", syn__min(2, own->longest), 1, own->longest);
@@ -15463,13 +15533,16 @@ typedef struct syn__task_kind {
   const char *name;
   int encoder, decoder, classes; /* 1: it has that */
   int labels;                    /* SYN_SRC, SYN_TGT, SYN_EACH */
+  int numbers;                   /* 1: its targets are rows of config.outputs numbers */
 } syn__task_kind;
 
-static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT}, /* the default */
-                                            {"lm", 0, 1, 0, SYN_TGT},
-                                            {"classify", 1, 0, 1, SYN_EACH},
-                                            {"tag", 1, 0, 1, SYN_SRC},
-                                            {"mlm", 1, 0, 0, SYN_SRC}};
+static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT, 0}, /* the default */
+                                            {"lm", 0, 1, 0, SYN_TGT, 0},
+                                            {"classify", 1, 0, 1, SYN_EACH, 0},
+                                            {"tag", 1, 0, 1, SYN_SRC, 0},
+                                            {"mlm", 1, 0, 0, SYN_SRC, 0},
+                                            {"regress", 1, 0, 0, SYN_EACH, 1},
+                                            {"regress_rows", 1, 0, 0, SYN_SRC, 1}};
 
 /* Parameter tying (Press and Wolf 2017). SYN__TIE_OUT: the embedding table of the target is also
    the matrix of the output. SYN__TIE_ALL: and the embedding table of the source. */
@@ -15495,9 +15568,14 @@ struct syn_model {
   int busy;                    /* calls under way that change it */
 };
 
-/* How many logits a row has. */
+/* How many logits a row has, or numbers of regress. */
 static int syn__logits_of(const syn_model *m) {
-  return m->task->classes ? m->config.classes : m->config.tgt_vocab;
+  return m->task->classes ? m->config.classes
+         : m->task->numbers ? m->config.outputs : m->config.tgt_vocab;
+}
+/* 1: sources end in SYN_END. Those of tag have a label for each token; features are no tokens. */
+static int syn__source_ends(const syn_model *m) {
+  return m->task->encoder && m->task->labels != SYN_SRC && !m->config.src_features;
 }
 
 /* -- layers -- */
@@ -15607,20 +15685,29 @@ static syn_status syn__config_rate(syn_context *c, const char *name, float value
    inside an int. Sizes that the task does not use are not checked. */
 static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
                                     const syn__task_kind *task) {
+  const int numbers = task->numbers, features = numbers || k->src_features;
   const struct {
     const char *name;
     int used, value, least, most;
   } sizes[] = {{"d_model", 1, k->d_model, 1, 1 << 16},
                {"heads", 1, k->heads, 1, 4096},
                {"max_len", 1, k->max_len, 1, 1 << 20},
-               {"src_vocab", task->encoder, k->src_vocab, SYN_FIRST_TOKEN, 1 << 24},
+               {"src_vocab", task->encoder && !features, k->src_vocab, SYN_FIRST_TOKEN, 1 << 24},
+               {"src_features", features, k->src_features, 1, 65536},
                {"tgt_vocab", task->decoder, k->tgt_vocab, SYN_FIRST_TOKEN, 1 << 24},
-               {"classes", task->classes, k->classes, 2, 1 << 24}};
+               {"classes", task->classes, k->classes, 2, 1 << 24},
+               {"outputs", numbers, k->outputs, 1, 65536}};
   size_t i;
+  if (k->src_features && (!task->encoder || task == &syn__tasks[SYN__TASK_MLM]))
+    return syn__fail(c, SYN_E_VALUE, "src_features is %d, but the task %s reads tokens alone",
+                     k->src_features, task->name);
   for (i = 0; i < SYN__COUNT(sizes); i++)
     if (sizes[i].used && (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most))
       return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", sizes[i].name, sizes[i].value,
                        sizes[i].least, sizes[i].most);
+  if (numbers && k->label_smoothing != 0.0f)
+    return syn__fail(c, SYN_E_VALUE, "label_smoothing is %g: %s has numbers, no labels",
+                     (double)k->label_smoothing, task->name);
   if (syn__config_rate(c, "dropout", k->dropout)) return SYN_E_VALUE;
   return syn__config_rate(c, "label_smoothing", k->label_smoothing);
 }
@@ -15644,8 +15731,10 @@ static syn_status syn__config_tie(syn_model *m, const syn_config *k) {
   m->tie = syn__name_index(m->c, "tie", k->tie, syn__ties, SYN__COUNT(syn__ties),
                            sizeof *syn__ties);
   if (m->tie < 0) return SYN_E_VALUE;
-  if (m->task->classes && m->tie > SYN__TIE_NONE)
+  if ((m->task->classes || m->task->numbers) && m->tie > SYN__TIE_NONE)
     return syn__fail(m->c, SYN_E_VALUE, "tie=%s: %s has only tie=none", k->tie, k->task);
+  if (m->tie == SYN__TIE_ALL && k->src_features)
+    return syn__fail(m->c, SYN_E_VALUE, "tie=all: the source has features, which have no table");
   if (m->task->encoder && m->task->decoder && m->tie == SYN__TIE_ALL &&
       k->src_vocab != k->tgt_vocab)
     return syn__fail(m->c, SYN_E_VALUE, "tie=all: the vocabularies have %d and %d tokens",
@@ -15704,6 +15793,22 @@ static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) 
   return syn__node_done(b, n);
 }
 
+/* The rows of features, [rows, src_features]; returns the value, -1: failed. */
+static int syn__build_features(syn_build *b) {
+  static const char *const names[] = {"src.mean", "src.scale"};
+  syn_node *n = syn__node_new(b, &syn__kind_features, 0, NULL);
+  const int shape[1] = {b->config->src_features};
+  int i;
+  for (i = 0; n && i < 2; i++) {
+    n->param[i] = syn__param_new(b, names[i], syn_initial_of(SYN_INIT_CONSTANT, (double)i), 1,
+                                 shape);
+    if (n->param[i] < 0) return -1;
+    b->g->params[n->param[i]].trained = 0;
+    n->n_param = i + 1;
+  }
+  return n ? syn__node_done(b, n) : -1;
+}
+
 /* How many attentions to the source with this `source` a chain has; a repeat counts them n times.
    Needed before the decoder is built: with source=decreasing layer i of n reads block n + 1 - i.
    Sums stop at 2^20, so that repeats inside repeats do not overflow. */
@@ -15756,8 +15861,10 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
   syn__build_side(b, "encoder", m->config.encoder);
   chain = syn__parse(b);
   if (!chain) return -1;
-  x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed",
-                           m->config.src_vocab);
+  if (m->config.src_features) x = syn__build_features(b);
+  else
+    x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed",
+                             m->config.src_vocab);
   if (x >= 0) x = syn_build_chain(b, chain, x);
   b->n_increasing = syn__count_source(decoder, "increasing");
   b->n_decreasing = syn__count_source(decoder, "decreasing");
@@ -15829,9 +15936,9 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
 
 /* -- output -- */
 
-/* The node `out`: logits = x w^T + b, w [V or classes, width of x], b [V or classes]. Tied weights
-   need x as wide as the embedding; by default they are tied where it is. A tied w is found by its
-   name, so it keeps its own initial values and gets the gradients of both uses. */
+/* The node `out`: logits = x w^T + b, w [V, width of x], b [V]; V is that of syn__logits_of. Tied
+   weights need x as wide as the embedding; by default they are tied where it is. A tied w is found
+   by its name, so it keeps its own initial values and gets the gradients of both uses. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
   int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
@@ -15839,7 +15946,8 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   int shape[2] = {syn__logits_of(m), width};
   b->layer = NULL;
   syn__join(b->path, SYN__PATH, "out", "", "");
-  if (m->tie < 0) m->tie = fits && !m->task->classes ? SYN__TIE_OUT : SYN__TIE_NONE;
+  if (m->tie < 0)
+    m->tie = fits && !m->task->classes && !m->task->numbers ? SYN__TIE_OUT : SYN__TIE_NONE;
   if (m->tie > SYN__TIE_NONE && !fits)
     return syn__fail(b->c, SYN_E_SHAPE,
                      "tie=%s: the %s's output has width %d, the embedding %d", syn__ties[m->tie],
@@ -16320,7 +16428,8 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   const syn_config *k = &m->config;
   int classes = k->classes + syn__class_token(m), i;
   /* a task without a decoder names its classes by the tokenizer of the target */
-  int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->classes ? classes : k->tgt_vocab};
+  int sizes[2] = {m->task->encoder && !k->src_features ? k->src_vocab : 0,
+                  m->task->classes ? classes : m->task->numbers ? 0 : k->tgt_vocab};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
       return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
@@ -16385,6 +16494,7 @@ struct syn_run {
   float **cache[3];      /* of a decoder: see syn__item_caches */
   int *off[SYN_STREAMS]; /* by stream, [sentences+1]: first row of each sentence */
   int *labels;           /* [rows of the side that has labels] */
+  const float *targets;  /* [those rows, outputs] of the caller's batch; null: labels */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
   int packed;            /* that of the model when the run was made: its weights have moved since */
@@ -16611,13 +16721,12 @@ static int syn__row_length(const int *row, int width) {
   return width;
 }
 
-/* Appends the tokens of one sentence. This is the only check of a token: embeddings read w[token]
-   without one. Lengths are compared by differences, because a sum of two ints could overflow. */
-static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
-                                     int sentence) {
+/* Appends the places of one sentence. An empty one is refused: a mean over no rows and a softmax
+   over no keys are not defined. Lengths are compared by differences, because a sum of two ints
+   could overflow. */
+static syn_status syn__bind_length(syn_run *r, int side, int length, int sentence) {
   const char *name = syn__stream_names[side];
-  int vocabulary = side == SYN_TGT ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
-  int *off = r->off[side];
+  int *off = r->off[side], i;
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", name, sentence);
   if ((size_t)length > r->cap.longest || (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
@@ -16626,35 +16735,78 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
                      "were %d at most, %d in all",
                      name, sentence, length, off[sentence], (int)r->cap.longest,
                      (int)r->cap.rows[side]);
-  for (i = 0; i < length; i++) {
-    if (row[i] <= SYN_PAD || row[i] >= vocabulary)
-      return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d: token %d is %d, wanted 1 to %d",
-                       name, sentence, i, row[i], vocabulary - 1);
-    r->tape.ids[side][off[sentence] + i] = row[i];
-    r->tape.at[side][off[sentence] + i] = i;
-  }
+  for (i = 0; i < length; i++) r->tape.at[side][off[sentence] + i] = i;
   off[sentence + 1] = off[sentence] + length;
+  r->tape.stream[side].longest = syn__max(r->tape.stream[side].longest, length);
   return SYN_OK;
 }
 
-/* Rows [count,width] of the caller become off, ids, at. An empty sentence is refused: a mean over
-   no rows and a softmax over no keys are not defined. */
-static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
+/* Appends the tokens of one sentence. This is the only check of a token: embeddings read w[token]
+   without one. */
+static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
+                                     int sentence) {
+  int vocabulary = side == SYN_TGT ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
+  if (syn__bind_length(r, side, length, sentence)) return r->tape.c->status;
+  for (i = 0; i < length; i++) {
+    if (row[i] <= SYN_PAD || row[i] >= vocabulary)
+      return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d: token %d is %d, wanted 1 to %d",
+                       syn__stream_names[side], sentence, i, row[i], vocabulary - 1);
+    r->tape.ids[side][r->off[side][sentence] + i] = row[i];
+  }
+  return SYN_OK;
+}
+
+/* A side without a sentence yet. */
+static void syn__bind_begin(syn_run *r, int side, int count) {
   syn_stream *s = &r->tape.stream[side];
-  int i;
   r->off[side][0] = 0;
   s->count = count;
   s->longest = 0;
   s->off = r->off[side];
+}
+
+/* Rows [count,width] of the caller become off, ids, at. */
+static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
+  int i;
+  syn__bind_begin(r, side, count);
   if (!rows || width < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s tokens", syn__stream_names[side]);
   for (i = 0; i < count; i++) {
     const int *row = rows + (size_t)i * (size_t)width;
-    int length = syn__row_length(row, width);
-    if (syn__bind_sentence(r, side, row, length, i)) return r->tape.c->status;
-    s->longest = syn__max(s->longest, length);
+    if (syn__bind_sentence(r, side, row, syn__row_length(row, width), i)) return r->tape.c->status;
   }
   return SYN_OK;
+}
+
+/* Numbers x [rows,width] of features or targets: one pass, which names the first that is too large
+   or not a number. `at`: the number of x[0] as errors count rows. */
+static syn_status syn__numbers_check(syn_context *c, const char *what, const float *x, int rows,
+                                     int width, size_t at) {
+  size_t i, n = (size_t)rows * (size_t)width;
+  for (i = 0; i < n; i++)
+    if (!(fabsf(x[i]) <= SYN_MOST_FEATURE))
+      return syn__fail(c, SYN_E_VALUE, "%s: number %d of row %lu is %g, wanted at most %g in size",
+                       what, (int)(i % (size_t)width), (unsigned long)(at + i / (size_t)width),
+                       (double)x[i], (double)SYN_MOST_FEATURE);
+  return SYN_OK;
+}
+
+/* The features stay where they are: a pass is over before the call that binds them returns. */
+static syn_status syn__bind_features(syn_run *r, const syn_batch *b) {
+  int i;
+  syn__bind_begin(r, SYN_SRC, b->count);
+  if (!b->features || !b->lengths)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no features with their lengths: rows "
+                     "of the source are %d numbers", r->m->config.src_features);
+  for (i = 0; i < b->count; i++)
+    if (syn__bind_length(r, SYN_SRC, b->lengths[i], i)) return r->tape.c->status;
+  r->tape.features = b->features;
+  return syn__numbers_check(r->tape.c, "features", b->features, r->off[SYN_SRC][b->count],
+                            r->m->config.src_features, 0);
+}
+static syn_status syn__bind_source(syn_run *r, const syn_batch *b) {
+  if (r->m->config.src_features) return syn__bind_features(r, b);
+  return syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
 }
 
 /* Copies the labels next to their rows. Width of the label array: 1 for classify, else that of the
@@ -16667,6 +16819,9 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   int width = task->labels == SYN_EACH ? 1 : task->labels == SYN_TGT ? b->tgt_width : b->src_width;
   int i, j;
   r->n_labels = 0;
+  if (task->labels == SYN_SRC && b->labels && width < r->tape.stream[SYN_SRC].longest)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "labels of width %d (src_width), but a source of %d "
+                     "rows", width, r->tape.stream[SYN_SRC].longest);
   for (i = 0; i < b->count && b->labels; i++) {
     const int *row = b->labels + (size_t)i * (size_t)width, *off = r->off[task->labels];
     for (j = 0; j < width; j++) {
@@ -16679,6 +16834,19 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
     }
   }
   return SYN_OK;
+}
+
+/* Each number of the targets is a label. They may be null for a forward pass. */
+static syn_status syn__bind_targets(syn_run *r, const syn_batch *b) {
+  const int rows = r->off[r->m->task->labels][b->count], width = r->m->config.outputs;
+  r->n_labels = 0;
+  r->targets = b->targets;
+  if (!b->targets) return SYN_OK;
+  if (rows > INT_MAX / width)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "%d rows of %d targets: more than %d numbers", rows,
+                     width, INT_MAX);
+  r->n_labels = rows * width;
+  return syn__numbers_check(r->tape.c, "targets", b->targets, rows, width, 0);
 }
 
 /* Rows of every tensor. pairs[q][k][s] = sum over the sentences before s of queries times keys:
@@ -16724,8 +16892,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   if (b->count < 1 || (size_t)b->count > r->cap.rows[SYN_EACH])
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->cap.rows[SYN_EACH]);
-  if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
-    return r->tape.c->status;
+  if (r->m->task->encoder && syn__bind_source(r, b)) return r->tape.c->status;
   if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
     return r->tape.c->status;
   for (i = 0; i <= b->count; i++) r->off[SYN_EACH][i] = i;
@@ -16733,7 +16900,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   r->tape.stream[SYN_EACH].off = r->off[SYN_EACH];
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
-  return syn__bind_labels(r, b);
+  return r->m->task->numbers ? syn__bind_targets(r, b) : syn__bind_labels(r, b);
 }
 
 /* 0: the context is gone; or, with an error: syn_model_pack has moved the weights since r was
@@ -16846,8 +17013,12 @@ typedef struct syn__sentence {
   size_t number;       /* of several texts: 1 + its number, which errors name; 0: the only one */
 } syn__sentence;
 
-/* SYN_E_VALUE: a source for lm, whose text is the target. */
+/* SYN_E_VALUE: a source for lm, whose text is the target; a text for a model of features. */
 static syn_status syn__no_source(syn_context *c, const syn_model *m, syn_text source) {
+  if (m->config.src_features)
+    return syn__fail(c, SYN_E_VALUE, "the source of this model is rows of %d numbers, no text: "
+                     "syn_batch.features, with syn_run_forward or syn_decoder_run, is wanted",
+                     m->config.src_features);
   if (m->task->encoder || !source.size) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "the task %s has no source, %lu bytes given; its text is the "
                    "target", m->task->name, (unsigned long)source.size);
@@ -16856,7 +17027,7 @@ static syn_status syn__no_source(syn_context *c, const syn_model *m, syn_text so
 static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
                                    syn__sentence *s) {
   const syn_tokenizer *t = m->tokenizer[side];
-  const int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC, own = begin + end;
+  const int begin = side == SYN_TGT, end = !begin && syn__source_ends(m), own = begin + end;
   const int several = syn__several_texts(m, side) ? SYN_CUT_TEXTS : 0;
   int most = s->room - own, n = syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
   char number[24] = "";
@@ -16906,7 +17077,7 @@ static syn_status syn__run_side(syn_run *r, int side, syn_text text, int *width)
 
 /* A batch of one sentence, without labels; the nodes before `end` run. */
 static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, int end) {
-  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
   if (!syn__weights_stay(r)) return syn__refusal(r->tape.c);
   b.src = r->text;
   b.tgt = r->text + r->cap.longest;
@@ -17135,8 +17306,8 @@ static void syn__value_output(const syn_run *r, const syn_node *n, int sentence,
   const int *off = r->tape.stream[stream].off + sentence;
   size_t before = (size_t)off[0] * (size_t)width;
   syn__value_axis(v, stream == SYN_EACH ? "sentence" : "token", off[1] - off[0]);
-  syn__value_axis(v, n->id != r->m->head ? "feature" : r->m->task->classes ? "class" : "vocabulary",
-                  width);
+  syn__value_axis(v, n->id != r->m->head ? "feature" : r->m->task->classes ? "class"
+                     : r->m->task->decoder ? "vocabulary" : "number", width);
   v->x = y->x + before;
   if (r->has_gradient) v->dx = r->tape.kept_grads[n->out] + before;
 }
@@ -17196,7 +17367,9 @@ const int *syn_run_tokens(const syn_run *r, int side, int sentence, int *count) 
   if (r && side >= 0 && side <= 2) s = &r->tape.stream[side < 2 ? side : r->m->task->labels];
   if (!count) count = &none;
   *count = 0;
-  if (!s || sentence < 0 || sentence >= s->count || (side == 2 && !r->n_labels)) return NULL;
+  if (!s || sentence < 0 || sentence >= s->count || (side == 2 && (!r->n_labels || r->targets)) ||
+      (side == SYN_SRC && r->m->config.src_features))
+    return NULL;
   *count = s->off[sentence + 1] - s->off[sentence];
   if (!*count) return NULL;
   return (side < 2 ? r->tape.ids[side] : r->labels) + s->off[sentence];
@@ -17738,7 +17911,7 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   int i;
   memset(t->stream, 0, sizeof t->stream);
   if (d->m->task->encoder) {
-    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
+    syn_status s = syn__bind_source(r, b);
     if (s != SYN_OK) return s;
     if (t->stream[SYN_SRC].longest > d->config.source_len)
       return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
@@ -18423,7 +18596,7 @@ static syn_status syn__decode_text(syn_decoder *d, int i, syn_text source, syn_t
 syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user) {
   syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
-  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
   int length[2];
   syn_status status;
   if (!d || syn__decode_busy(d) || !syn__weights_stay(d->run) || !syn__enter(d->c))
@@ -18472,7 +18645,8 @@ static syn_status syn__decode_place(syn_decoder *d, const syn__decode_job *j, in
 
 /* The texts order[0] .. order[n-1] as one batch. */
 static syn_status syn__decode_group(syn_decoder *d, syn__decode_job *j, const int *order, int n) {
-  syn_batch b = {n, d->ids[SYN_SRC], d->ids[SYN_TGT], NULL, d->config.source_len, d->limit};
+  syn_batch b = {n, d->ids[SYN_SRC], d->ids[SYN_TGT], NULL, d->config.source_len, d->limit,
+                 NULL, NULL, NULL};
   syn_status s = SYN_OK;
   int i, length[2];
   for (i = 0; i < n && !s; i++) s = syn__decode_place(d, j, i, order[i], length);
@@ -21223,7 +21397,7 @@ syn_text syn_classify(syn_run *r, syn_text text, float *p) {
   const syn_text none = {"", 0};
   const float *z;
   double sum = 0.0;
-  const int fits = r && r->m->task->labels == SYN_EACH;
+  const int fits = r && r->m->task->classes && r->m->task->labels == SYN_EACH;
   int top, k, classes;
   if (!syn__answers(r, "syn_classify", fits, "classify")) return none;
   classes = r->m->config.classes;
@@ -21355,7 +21529,7 @@ static int syn__class_named(const syn_run *r, syn_text name) {
 }
 
 int syn_score(syn_run *r, syn_text source, syn_text target, float *log_p, int capacity) {
-  const int classify = r && r->m->task->labels == SYN_EACH;
+  const int classify = r && r->m->task->classes && r->m->task->labels == SYN_EACH;
   const float *z;
   const int *ids;
   int k = 0, i, rows, width;
@@ -22678,7 +22852,8 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
     int *out; /* in *k */
   } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
                {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
-               {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
+               {"tgt_vocab", &k->tgt_vocab}, {"src_features", &k->src_features},
+               {"classes", &k->classes},     {"outputs", &k->outputs}};
   int64_t size, seed = 0;
   size_t i;
   memset(k, 0, sizeof *k);
@@ -22689,7 +22864,9 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   k->encoder = syn_file_value(f, "encoder");
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
-  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify, tag or mlm");
+  if (!k->task)
+    return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify, tag, mlm, regress or "
+                              "regress_rows");
   for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
     size = 0;
     if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;
@@ -23466,7 +23643,8 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
    >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
    ============================================================================================== */
 
-/* Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
+/* Of regress: the mean over all numbers of (y - t)^2, see syn__squared_error. Of all other tasks:
+   Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
    of the logits. Computed for blocks of labelled rows, each: copy rows, logits = rows out.w^T +
    out.b, loss kernel (which writes scale (p - q) over the logits), gradients of out.w, out.b, rows.
    The logits of a whole batch never exist; rows without a label are never computed. */
@@ -23481,15 +23659,32 @@ typedef struct syn__loss_job {
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
+/* sum_v (y_v - t_v)^2 of outputs y [n] of regress; writes its gradient times `scale` over y, unless
+   that is 0. */
+static float syn__squared_error(float *y, const float *t, size_t n, float scale) {
+  double sum = 0.0;
+  size_t v;
+  for (v = 0; v < n; v++) {
+    const double error = (double)y[v] - (double)t[v];
+    sum += error * error;
+    if (scale != 0.0f) y[v] = (float)(2.0 * error * (double)scale);
+  }
+  return (float)sum;
+}
+
 /* A loss for each row, added up later in the order of rows: same bits for any number of threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
   const syn__loss_buffers *l = &j->r->loss;
   size_t i;
   SYN__UNUSED(thread);
-  for (i = begin; i < end; i++)
-    l->each[i] = t->k->loss(l->logits + i * j->classes, j->classes,
-                            j->r->labels[l->which[(size_t)j->first + i]], j->eps, j->scale);
+  for (i = begin; i < end; i++) {
+    const size_t row = (size_t)l->which[(size_t)j->first + i];
+    float *z = l->logits + i * j->classes;
+    if (j->r->targets)
+      l->each[i] = syn__squared_error(z, j->r->targets + row * j->classes, j->classes, j->scale);
+    else l->each[i] = t->k->loss(z, j->classes, j->r->labels[row], j->eps, j->scale);
+  }
 }
 
 /* Copies the labelled rows of the block together, then logits = rows out.w^T + out.b. */
@@ -23538,7 +23733,7 @@ static double syn__loss(syn_run *r, float eps, float scale) {
   syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, w, 0, 0, eps, scale};
   if (!w.panel) j.w = syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
   for (i = 0; i < rows; i++)
-    if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
+    if (r->targets || r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
   if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
   for (; j.first < all; j.first += j.rows) {
     j.rows = syn__min((int)r->loss.block, all - j.first);
@@ -23554,7 +23749,9 @@ static double syn__loss(syn_run *r, float eps, float scale) {
 
 /* For a loss: without labels, those of the previous batch would still stand in r->labels. */
 static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
-  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
+  const int numbers = r->m->task->numbers;
+  if (b && (numbers ? !b->targets : !b->labels))
+    return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s", numbers ? "targets" : "labels");
   return syn__bind(r, b);
 }
 
@@ -24316,19 +24513,22 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
 }
 
 /* ==============================================================================================
-   >>data   rows of token ids, cut into batches of similar length
+   >>data   rows of token ids or of features, cut into batches of similar length
    ============================================================================================== */
 
 /* All rows keep their tokens in one array, `tokens`. An epoch is laid out before its first batch:
    syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_split makes ranges
    of this order (`batches`), which are then shuffled. A batch is written as padded arrays when it
    is wanted (syn__data_batch), so an epoch costs no second copy of the tokens. Laying out
-   allocates; later epochs of the same rows find their memory. */
+   allocates; later epochs of the same rows find their memory. Sources of features and the targets
+   of regress lie in `numbers`. */
 
-/* Tokens begin .. begin+n[0]-1 are the source, the n[1] behind them the target. */
+/* Tokens begin .. begin+n[0]-1 are the source, the n[1] behind them the target. With features the
+   source has no tokens: from numbers[first] on stand its n[0] rows, then `targets` numbers. */
 typedef struct syn__data_row {
-  size_t begin;
+  size_t begin, first;
   int n[2];
+  int targets;
   int context; /* leading labels that are ignored; -1: a sentence, with end */
   int after;   /* tokens behind a window in its text, by which it may begin later */
 } syn__data_row;
@@ -24341,13 +24541,15 @@ typedef struct syn__data_range {
 struct syn_data {
   syn_context *c;
   int *tokens;
+  float *numbers;
   syn__data_row *rows;       /* [count] */
-  size_t n_tokens, count;
+  size_t n_tokens, n_numbers, count;
+  int features;              /* numbers of a row of every source; 0: sources are tokens */
   size_t other_rows;         /* rows before the next one that are not here: errors count them */
   uint64_t *order;           /* [count] sort keys of the epoch; low 28 bits: number of the row */
   syn__data_range *batches;  /* [n_batches] in the order of the epoch */
   size_t n_batches;
-  size_t cap_tokens, cap_rows, cap_order, cap_batches;
+  size_t cap_tokens, cap_numbers, cap_rows, cap_order, cap_batches;
   size_t epoch_count;        /* the epoch laid out in these arrays: of so many rows; 0: none */
   int epoch_tokens;
   uint64_t epoch_seed;
@@ -24375,6 +24577,7 @@ syn_data *syn_data_new(syn_context *c) {
 void syn_data_free(syn_data *d) {
   if (!d || syn__data_busy(d)) return;
   syn__free(d->c, d->tokens);
+  syn__free(d->c, d->numbers);
   syn__free(d->c, d->rows);
   syn__free(d->c, d->order);
   syn__free(d->c, d->batches);
@@ -24393,7 +24596,10 @@ static syn_status syn__data_memory(const syn_data *d) {
    more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
   size_t end = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  const syn__data_row row = {d->n_tokens, {n_src, n_tgt}, -1, 0}; /* -1: not a window */
+  const syn__data_row row = {d->n_tokens, 0, {n_src, n_tgt}, 0, -1, 0}; /* -1: not a window */
+  if (d->features)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: tokens, but sources of these data are rows "
+                     "of %d features", (unsigned long)d->count, d->features);
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
@@ -24437,12 +24643,12 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   return syn__data_commit(d, n_src, n_tgt);
 }
 
-/* -- rows as texts -- */
-
 /* The number of the next row, as errors name it. */
 static unsigned long syn__data_number(const syn_data *d) {
   return (unsigned long)(d->other_rows + d->count);
 }
+
+/* -- rows as texts -- */
 
 syn_status syn_data_set_cut(syn_data *d, int cut) {
   if (!d || syn__data_busy(d) || syn__cut_refused(d->c, cut))
@@ -24587,6 +24793,10 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
   int n_src, n_tgt, tag;
   if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d))
     return syn__refusal(d ? d->c : NULL);
+  if (m->config.src_features)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a text, but rows of the source of this "
+                     "model are %d numbers: syn_data_add_features", syn__data_number(d),
+                     m->config.src_features);
   src = syn__data_text_of(d, m, SYN_SRC, source);
   tgt = syn__data_text_of(d, m, SYN_TGT, target);
   if (!m->task->encoder && source.size)
@@ -24755,9 +24965,9 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   int none;
   if (!length) length = &none;
   *length = 0;
-  if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
+  if (!d || i >= d->count || (side != SYN_TGT && (side != SYN_SRC || d->features))) return NULL;
   *length = d->rows[i].n[side];
-  return d->tokens + d->rows[i].begin + (side ? d->rows[i].n[SYN_SRC] : 0);
+  return d->tokens + d->rows[i].begin + (side && !d->features ? d->rows[i].n[SYN_SRC] : 0);
 }
 
 size_t syn_data_unknown(const syn_data *d, int side, size_t *tokens) {
@@ -24863,21 +25073,48 @@ size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
 
 /* Sentences of a batch and the widths of its arrays: source with its end (tag: without); decoder
    input and labels with begin or end (classify, tag: none). */
-static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task,
+static syn_batch syn__data_shape(const syn_data *d, const syn_model *m,
                                  const syn__data_range *range) {
-  syn_batch b = {(int)(range->end - range->first), NULL, NULL, NULL, 0, 0};
+  syn_batch b = {(int)(range->end - range->first), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
+  const int decoder = m->task->decoder, end = !m->task->encoder || syn__source_ends(m);
   size_t i;
   for (i = range->first; i < range->end; i++) {
     size_t row = syn__data_at(d, i);
-    b.src_width =
-        syn__max(b.src_width, syn__data_length(d, row, SYN_SRC) + (task->labels != SYN_SRC));
-    if (task->decoder) b.tgt_width = syn__max(b.tgt_width, syn__data_length(d, row, SYN_TGT) + 1);
+    b.src_width = syn__max(b.src_width, syn__data_length(d, row, SYN_SRC) + end);
+    if (decoder) b.tgt_width = syn__max(b.tgt_width, syn__data_length(d, row, SYN_TGT) + 1);
   }
   return b;
 }
 
-/* Source tokens of a row into s, target into l. Spans are drawn from epoch, seed and row alone, so
-   a resumed training sees the same ones; likewise how much later the windows of an epoch begin. */
+/* Integers and floats of the arrays of a batch at most, for each token that it may have. */
+static size_t syn__batch_ints(const syn_model *m) {
+  const size_t outputs = m->task->numbers ? (size_t)m->config.outputs : 0;
+  return 3 + (size_t)m->config.src_features + outputs;
+}
+
+/* Features and targets of a batch into x. */
+static void syn__data_numbers(const syn_data *d, const syn__data_range *range, int numbers,
+                              float *x, syn_batch *b) {
+  const size_t f = (size_t)d->features;
+  float *targets = x;
+  size_t i;
+  for (i = range->first; i < range->end; i++)
+    targets += (size_t)d->rows[syn__data_at(d, i)].n[SYN_SRC] * f;
+  b->features = x;
+  b->targets = numbers ? targets : NULL;
+  for (i = range->first; i < range->end; i++) {
+    const syn__data_row *row = &d->rows[syn__data_at(d, i)];
+    const float *from = d->numbers + row->first;
+    const size_t n = (size_t)row->n[SYN_SRC] * f;
+    memcpy(x, from, n * sizeof *x);
+    memcpy(targets, from + n, (size_t)row->targets * sizeof *targets);
+    x += n, targets += row->targets;
+  }
+}
+
+/* Source tokens of a row into s, or how many rows of features it has; target into l. Spans are
+   drawn from epoch, seed and row alone, so a resumed training sees the same ones; likewise how much
+   later the windows of an epoch begin. */
 static void syn__data_fill(const syn_data *d, size_t i, int *s, int *l) {
   const syn__data_row *row = &d->rows[i];
   const uint64_t epoch = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2)));
@@ -24889,8 +25126,12 @@ static void syn__data_fill(const syn_data *d, size_t i, int *s, int *l) {
   }
   if (row->after && d->epoch_number >= 0)
     tokens += syn__min(syn_random_below(&r, row->n[SYN_TGT]), row->after);
-  memcpy(s, tokens, (size_t)row->n[SYN_SRC] * sizeof(int));
-  memcpy(l, tokens + row->n[SYN_SRC], (size_t)row->n[SYN_TGT] * sizeof(int));
+  if (d->features) *s = row->n[SYN_SRC];
+  else {
+    memcpy(s, tokens, (size_t)row->n[SYN_SRC] * sizeof(int));
+    tokens += row->n[SYN_SRC];
+  }
+  memcpy(l, tokens, (size_t)row->n[SYN_TGT] * sizeof(int));
 }
 
 /* Decoder input y of the labels l. Sentence: y = begin y_1 .. y_n, l = y_1 .. y_n end. Window of a
@@ -24906,25 +25147,38 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
 /* A batch of the epoch as padded arrays in `ints`: source, decoder input, labels;
    syn__data_split keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
    is the only input of a run. */
-static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task,
+static syn_batch syn__data_batch(const syn_data *d, const syn_model *m,
                                  const syn__data_range *range, int *ints) {
-  syn_batch b = syn__data_shape(d, task, range);
-  size_t count = (size_t)b.count, src = (size_t)b.src_width, tgt = (size_t)b.tgt_width, i;
-  size_t width = task->decoder ? tgt : task->labels == SYN_SRC ? src : 1; /* of the labels */
-  int *inputs = ints + count * src, *labels = inputs + count * tgt;
+  const syn__task_kind *task = m->task;
+  syn_batch b = syn__data_shape(d, m, range);
+  size_t count = (size_t)b.count, tgt = (size_t)b.tgt_width, i;
+  size_t src = d->features ? 1 : (size_t)b.src_width;
+  /* of the labels */
+  size_t width = task->decoder ? tgt : task->labels == SYN_SRC ? (size_t)b.src_width : 1;
+  int *inputs = ints + count * src, *labels = inputs + count * tgt, *end = labels + count * width;
   memset(ints, 0, count * (src + tgt + width) * sizeof(int));
   for (i = 0; i < count; i++) {
     size_t row = syn__data_at(d, range->first + i);
     int *s = ints + i * src, *l = labels + i * width;
     syn__data_fill(d, row, s, l);
-    if (task->labels != SYN_SRC) s[syn__data_length(d, row, SYN_SRC)] = SYN_END;
+    if (!task->encoder || syn__source_ends(m)) s[syn__data_length(d, row, SYN_SRC)] = SYN_END;
     if (task->decoder)
       syn__data_shift(inputs + i * tgt, l, syn__data_length(d, row, SYN_TGT), d->rows[row].context);
   }
-  b.src = ints;
+  if (d->features) b.lengths = ints;
+  else b.src = ints;
+  if (d->features) /* the floats lie behind the integers */
+    syn__data_numbers(d, range, task->numbers, (float *)(void *)end, &b);
   b.tgt = task->decoder ? inputs : NULL;
   b.labels = labels;
   return b;
+}
+
+/* How many numbers the task wants as targets of a row. */
+static int syn__data_targets(const syn_model *m, const syn__data_row *row) {
+  const int outputs = m->task->numbers ? m->config.outputs : 0;
+  if (m->task->labels == SYN_EACH) return outputs;
+  return outputs && row->n[SYN_SRC] > INT_MAX / outputs ? -1 : outputs * row->n[SYN_SRC];
 }
 
 /* Checks a row against the task of the model; token ids are checked when they are bound. */
@@ -24932,10 +25186,17 @@ static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const s
                                      size_t i) {
   int labels, k, classes = syn__logits_of(m);
   const int *l = syn_data_row(d, i, SYN_TGT, &labels);
+  if (d->features != m->config.src_features)
+    return syn__fail(c, SYN_E_VALUE, "data: sources of %d features a row, the model reads %d (0: "
+                     "tokens)", d->features, m->config.src_features);
   if (d->corruption.count && labels)
     return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d target tokens, a corrupted text none",
                      (unsigned long)i, labels);
-  if (m->task->decoder || d->corruption.count) return SYN_OK;
+  if (syn__data_targets(m, &d->rows[i]) != d->rows[i].targets)
+    return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d numbers as targets, %s wants %d",
+                     (unsigned long)i, d->rows[i].targets, m->task->name,
+                     syn__data_targets(m, &d->rows[i]));
+  if (m->task->decoder || m->task->numbers || d->corruption.count) return SYN_OK;
   if (syn__label_count(c, m, i, d->rows[i].n[SYN_SRC], labels)) return SYN_E_VALUE;
   for (k = 0; k < labels; k++)
     if (l[k] < 0 || l[k] >= classes)
@@ -24956,6 +25217,8 @@ static syn_status syn__data_rows_fit(syn_context *c, const syn_model *m, const s
 static syn_status syn__data_corruption_fits(syn_context *c, const syn_model *m, const syn_data *d) {
   const syn_config *k = &m->config;
   const syn_corruption *s = &d->corruption;
+  if (s->count && k->src_features)
+    return syn__fail(c, SYN_E_VALUE, "data: corrupted texts are tokens, the source has features");
   if (s->count && (s->mask ? m->task != &syn__tasks[SYN__TASK_MLM]
                            : !(m->task->encoder && m->task->decoder)))
     return syn__fail(c, SYN_E_VALUE, "data: %s are for %s, not for %s",
@@ -24977,6 +25240,129 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
   size_t i;
   for (i = 0; i < d->count && !status; i++) status = syn__data_row_fits(c, m, d, i);
   return status;
+}
+
+/* ==============================================================================================
+   >>signals   rows of features of syn_data, the normalization that a model learns from them
+   ============================================================================================== */
+
+/* Checks rows [count,features] of the next source and makes room for them, for `targets` numbers
+   and n_tgt tokens. */
+static syn_status syn__data_signal(syn_data *d, const float *rows, int count, int features,
+                                   int targets, int n_tgt) {
+  char what[60];
+  size_t more;
+  syn__snprintf(what, sizeof what, "data: row %lu: features", syn__data_number(d));
+  if (count < 1 || count > SYN__DATA_LENGTH || features < 1 || features > 65536 || n_tgt < 0 ||
+      n_tgt > SYN__DATA_LENGTH)
+    return syn__fail(d->c, SYN_E_VALUE, "%s: %d rows of %d numbers with %d labels, wanted 1 to %d "
+                     "rows of 1 to 65536", what, count, features, n_tgt, SYN__DATA_LENGTH);
+  if (d->count && d->features != features)
+    return syn__fail(d->c, SYN_E_VALUE, "%s: rows of %d numbers, but rows of these data have %d "
+                     "(0: tokens)", what, features, d->features);
+  if (!syn__given(d->c, rows, "rows") ||
+      syn__numbers_check(d->c, what, rows, count, features, 0))
+    return SYN_E_VALUE;
+  if (syn__lies_in(rows, d->numbers, d->cap_numbers * sizeof *rows))
+    return syn__fail(d->c, SYN_E_VALUE, "%s lie in these data, whose memory moves: give a copy",
+                     what);
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
+  more = syn__add_size(syn__mul_size((size_t)count, (size_t)features), (size_t)targets);
+  if (syn__grow(d->c, &d->numbers, &d->cap_numbers, syn__add_size(d->n_numbers, more),
+                sizeof(float)) ||
+      syn__grow(d->c, &d->tokens, &d->cap_tokens, d->n_tokens + (size_t)n_tgt + 1, sizeof(int)) ||
+      syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof *d->rows))
+    return syn__data_memory(d);
+  return SYN_OK;
+}
+
+/* The row of what was checked. */
+static void syn__data_signal_add(syn_data *d, const float *rows, const syn__data_row *row) {
+  const size_t n = (size_t)row->n[SYN_SRC] * (size_t)d->features;
+  memcpy(d->numbers + row->first, rows, n * sizeof *rows);
+  d->rows[d->count++] = *row;
+  d->n_numbers = row->first + n + (size_t)row->targets;
+  d->n_tokens = row->begin + (size_t)row->n[SYN_TGT];
+}
+
+syn_status syn_data_add_features(syn_data *d, const float *rows, int count, int features,
+                                 const int *tgt, int n_tgt) {
+  syn__data_row row = {0, 0, {count, n_tgt}, 0, -1, 0};
+  if (!d || syn__data_busy(d)) return syn__refusal(d ? d->c : NULL);
+  if (n_tgt > 0 && (!syn__given(d->c, tgt, "target row") ||
+                    syn__lies_in(tgt, d->tokens, d->cap_tokens * sizeof *tgt)))
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: labels lie in these data, whose memory "
+                     "moves: give a copy", syn__data_number(d));
+  if (syn__data_signal(d, rows, count, features, 0, n_tgt)) return d->c->status;
+  row.begin = d->n_tokens, row.first = d->n_numbers;
+  d->features = features;
+  if (n_tgt > 0) memcpy(d->tokens + row.begin, tgt, (size_t)n_tgt * sizeof *tgt);
+  syn__data_signal_add(d, rows, &row);
+  return SYN_OK;
+}
+
+syn_status syn_data_add_regress(syn_data *d, const float *rows, int count, int features,
+                                const float *targets, int n_targets) {
+  syn__data_row row = {0, 0, {count, 0}, n_targets, -1, 0};
+  char what[60];
+  if (!d || syn__data_busy(d)) return syn__refusal(d ? d->c : NULL);
+  syn__snprintf(what, sizeof what, "data: row %lu: targets", syn__data_number(d));
+  if (n_targets < 1 || !syn__given(d->c, targets, "targets") ||
+      syn__lies_in(targets, d->numbers, d->cap_numbers * sizeof *targets))
+    return syn__fail(d->c, SYN_E_VALUE, "%s: %d numbers, wanted 1 or more, which do not lie in "
+                     "these data", what, n_targets);
+  if (syn__numbers_check(d->c, what, targets, 1, n_targets, 0) ||
+      syn__data_signal(d, rows, count, features, n_targets, 0))
+    return d->c->status;
+  row.begin = d->n_tokens, row.first = d->n_numbers;
+  d->features = features;
+  memcpy(d->numbers + row.first + (size_t)count * (size_t)features, targets,
+         (size_t)n_targets * sizeof *targets);
+  syn__data_signal_add(d, rows, &row);
+  return SYN_OK;
+}
+
+const float *syn_data_features(const syn_data *d, size_t i, int *count) {
+  const int there = d && d->features && i < d->count;
+  if (count) *count = there ? d->rows[i].n[SYN_SRC] : 0;
+  return there ? d->numbers + d->rows[i].first : NULL;
+}
+
+/* Mean and variance of a column in two passes, in double, in the order of rows. */
+static void syn__data_column(const syn_data *d, int column, float *mean, float *scale) {
+  double sum, rows, middle = 0.0, variance = 0.0;
+  int pass, k, count;
+  size_t i;
+  for (pass = 0; pass < 2; pass++) {
+    sum = rows = 0.0;
+    for (i = 0; i < d->count; i++) {
+      const float *x = syn_data_features(d, i, &count) + column;
+      for (k = 0; k < count; k++, x += d->features) {
+        const double from = (double)*x - middle;
+        sum += pass ? from * from : from;
+        rows += 1.0;
+      }
+    }
+    if (!pass) middle = sum / rows;
+    else variance = sum / rows;
+  }
+  *mean = (float)middle;
+  *scale = variance > 1e-60 ? (float)(1.0 / sqrt(variance)) : 1.0f;
+}
+
+syn_status syn_model_normalize(syn_model *m, const syn_data *d) {
+  const syn_param *mean = syn_model_find(m, "src.mean"), *scale = syn_model_find(m, "src.scale");
+  int i;
+  if (!m || !syn__given(m->c, d, "data")) return syn__refusal(m ? m->c : NULL);
+  if (!d->count || !d->features || d->features != m->config.src_features)
+    return syn__fail(m->c, SYN_E_VALUE, "normalization: %lu rows of %d features, wanted 1 or more "
+                     "of %d (0: tokens)", (unsigned long)d->count, d->features,
+                     m->config.src_features);
+  if (!syn__weights_by_row(m->c, m)) return SYN_E_VALUE;
+  if (syn__weights_own(m)) return SYN_E_MEMORY;
+  for (i = 0; i < d->features; i++) syn__data_column(d, i, mean->x + i, scale->x + i);
+  return SYN_OK;
 }
 
 /* ==============================================================================================
@@ -25075,7 +25461,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   t->best_loss = (float *)syn__layout_add(k, average, sizeof(float));
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->ints = (int *)syn__layout_add(k, 3 * (size_t)config->batch_tokens, sizeof(int));
+  t->ints = syn__layout_ints(k, syn__batch_ints(t->m), (size_t)config->batch_tokens);
   if (name) {
     t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
     t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
@@ -25355,9 +25741,8 @@ static syn_status syn__train_update(syn_trainer *t, const syn_gradient *g, float
 /* Sources of seq2seq and classify end in SYN_END. Those of syn_data do; those of a caller may lack
    it, and the network would meet it for the first time while decoding. */
 static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
-  const syn__task_kind *task = t->m->task;
   int i, n;
-  if (!task->encoder || task->labels == SYN_SRC || !b->src || b->src_width < 1) return SYN_OK;
+  if (!syn__source_ends(t->m) || !b->src || b->src_width < 1) return SYN_OK;
   for (i = 0; i < b->count; i++) {
     const int *row = b->src + (size_t)i * (size_t)b->src_width;
     n = syn__row_length(row, b->src_width);
@@ -25467,7 +25852,7 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   }
   if (status != SYN_OK) return status;
   status = syn__data_rows_fit(t->c, t->m, d, &d->batches[s->batch]);
-  if (status == SYN_OK && b) *b = syn__data_batch(d, t->m->task, &d->batches[s->batch], t->ints);
+  if (status == SYN_OK && b) *b = syn__data_batch(d, t->m, &d->batches[s->batch], t->ints);
   s->batch++;
   return status;
 }
@@ -25507,7 +25892,7 @@ static syn_status syn__run_evaluate_rows(syn_run *r, syn_data *d, int tokens, in
   for (i = 0; s == SYN_OK && i < d->count; i++) {
     const syn__data_range range = {i, i + 1};
     const size_t row = syn__data_at(d, i);
-    syn_batch b = syn__data_batch(d, r->m->task, &range, ints);
+    syn_batch b = syn__data_batch(d, r->m, &range, ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &loss[row], &labels[row]);
   }
@@ -25525,7 +25910,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
   d->busy++, d->reading++;
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
-    syn_batch b = syn__data_batch(d, r->m->task, &d->batches[i], ints);
+    syn_batch b = syn__data_batch(d, r->m, &d->batches[i], ints);
     s = syn__cancelled(r->tape.c);
     if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
@@ -25564,7 +25949,7 @@ static syn_status syn__evaluate(syn_context *c, const syn_model *m, syn_data *d,
   }
   limits = syn__train_limits(tokens, 0);
   r = syn__run_new(c, m, SYN__TRAIN, &limits, &syn__no_cache);
-  ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
+  ints = (int *)syn__alloc(c, syn__mul_size(syn__batch_ints(m), (size_t)tokens), sizeof(int));
   if (r && ints && rows) s = syn__run_evaluate_rows(r, d, tokens, ints, loss, labels);
   else if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
   else if (c->status) s = c->status;
@@ -26544,9 +26929,9 @@ static syn_status syn__learn_open(syn__learn *l, syn_context *c, const syn_learn
   l->choice.left_out = 0, l->given = l->choice.steps > 0;
   l->task = syn__name_index(c, "task", task, syn__tasks, SYN__COUNT(syn__tasks),
                             sizeof *syn__tasks);
-  if (l->task == SYN__TASK_MLM)
-    return syn__fail(c, SYN_E_VALUE, "syn_learn: it chooses nothing for the task mlm, which"
-                     " syn_trainer_new trains");
+  if (l->task >= SYN__TASK_MLM)
+    return syn__fail(c, SYN_E_VALUE, "syn_learn: it chooses nothing for the task %s, which"
+                     " syn_trainer_new trains", task);
   if (l->task < 0 || (count && syn__learn_check(l))) return SYN_E_VALUE;
   l->config.begin = syn__learn_begin(config);
   return SYN_OK;
@@ -27139,9 +27524,11 @@ static void syn__add_config(syn__builder *b, const syn_model *m) {
   syn__add_int(b, "d_model", k->d_model);
   syn__add_int(b, "heads", k->heads);
   syn__add_int(b, "max_len", k->max_len);
-  if (m->task->encoder) syn__add_int(b, "src_vocab", k->src_vocab);
+  if (k->src_features) syn__add_int(b, "src_features", k->src_features);
+  else if (m->task->encoder) syn__add_int(b, "src_vocab", k->src_vocab);
   if (m->task->decoder) syn__add_int(b, "tgt_vocab", k->tgt_vocab);
   if (m->task->classes) syn__add_int(b, "classes", k->classes);
+  if (m->task->numbers) syn__add_int(b, "outputs", k->outputs);
   syn__add_text(b, "tie", k->tie);
   syn__add_float(b, "dropout", k->dropout);
   syn__add_float(b, "label_smoothing", k->label_smoothing);
@@ -27584,6 +27971,8 @@ typedef struct syn__checker {
   int tokens[2][SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH]; /* source, target */
   int labels[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
   syn_batch b;
+  int lengths[SYN__CHECK_SENTENCES]; /* of sources of features */
+  float *numbers; /* features, then targets; [sentences, SYN__CHECK_LEN] of both widths */
   float *wanted; /* [sentences, SYN__CHECK_LEN, width] the logits; a sentence may have fewer rows */
   int width;
   syn__array file; /* bytes of the model file */
@@ -27598,6 +27987,23 @@ static void syn__check_weights(const syn_model *m) {
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i];
     for (k = 0; p->trained && k < p->size; k++) p->x[k] += amount * syn_random_normal(&r);
+  }
+}
+
+/* Features and targets of the sentences of the batch, normal numbers that are those of the sentence
+   in every batch. */
+static void syn__check_numbers(syn__checker *k, int first) {
+  const int outputs = k->m->task->numbers ? k->m->config.outputs : 0;
+  const int f = k->m->config.src_features, each = k->m->task->labels == SYN_EACH;
+  float *x = k->numbers, *y = x + SYN__CHECK_SENTENCES * SYN__CHECK_LEN * f;
+  int i, j;
+  k->b.features = x;
+  k->b.lengths = k->lengths;
+  k->b.targets = outputs ? y : NULL;
+  for (i = 0; i < k->b.count; i++) {
+    syn_random r = {(uint64_t)(first + i) * 99};
+    for (j = 0; j < k->lengths[i] * f; j++) *x++ = syn_random_normal(&r);
+    for (j = 0; j < (each ? 1 : k->lengths[i]) * outputs; j++) *y++ = syn_random_normal(&r);
   }
 }
 
@@ -27620,8 +28026,9 @@ static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
       n[side] = syn__min(sizes[side][(first + i) % 7], k->longest);
       for (j = 0; j < n[side]; j++)
         k->tokens[side][i * width[side] + j] =
-            side && !j ? SYN_BEGIN : 1 + syn_random_below(&r, vocab[side] - 1);
+            side && !j ? SYN_BEGIN : 1 + syn_random_below(&r, syn__max(2, vocab[side]) - 1);
     }
+    k->lengths[i] = n[SYN_SRC];
     for (j = 0; j < n[labelled]; j++) labels[j] = syn_random_below(&r, k->width);
     labels[0] = each ? (first + i * 3) % k->width : 1;
   }
@@ -27631,6 +28038,7 @@ static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
   k->b.labels = k->labels;
   k->b.src_width = width[SYN_SRC];
   k->b.tgt_width = width[SYN_TGT];
+  if (k->m->config.src_features) syn__check_numbers(k, first);
 }
 
 /* Everything that a pass computes becomes NaN: no result may depend on what stood there before.
@@ -27642,6 +28050,7 @@ static void syn__check_poison(syn_run *r) {
 /* A pass of r over the batch. */
 static syn_status syn__check_pass(syn__checker *k, syn_run *r) {
   k->b.labels = NULL;
+  k->b.targets = NULL;
   syn__check_poison(r);
   return syn_run_forward(r, &k->b);
 }
@@ -28052,8 +28461,10 @@ syn_status syn_network_check(syn_context *c, const syn_config *config) {
     k->run = syn_run_new(c, k->m, &k->limits);
     k->wanted = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
                                     (size_t)k->width * sizeof(float));
+    k->numbers = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
+                                     syn__batch_ints(k->m) * sizeof(float));
   }
-  if (k->run && k->wanted) {
+  if (k->run && k->wanted && k->numbers) {
     syn__check_weights(k->m);
     if (syn__check_padding(k) == SYN_OK && k->m->task->decoder) syn__check_causal(k);
     if (c->status == SYN_OK && k->m->task->decoder) syn__check_steps(k);
@@ -28061,6 +28472,7 @@ syn_status syn_network_check(syn_context *c, const syn_config *config) {
   }
   syn__free(c, k->file.items);
   syn__free(c, k->wanted);
+  syn__free(c, k->numbers);
   syn_run_free(k->kept);
   syn_run_free(k->run);
   syn_model_free(k->m);
@@ -28178,7 +28590,8 @@ static const syn__field syn__config_fields[] = {
     SYN__SETTING(TEXT, syn_config, decoder), SYN__SETTING(INT, syn_config, d_model),
     SYN__SETTING(INT, syn_config, heads), SYN__SETTING(INT, syn_config, max_len),
     SYN__SETTING(INT, syn_config, src_vocab), SYN__SETTING(INT, syn_config, tgt_vocab),
-    SYN__SETTING(INT, syn_config, classes), SYN__SETTING(TEXT, syn_config, tie),
+    SYN__SETTING(INT, syn_config, src_features), SYN__SETTING(INT, syn_config, classes),
+    SYN__SETTING(INT, syn_config, outputs), SYN__SETTING(TEXT, syn_config, tie),
     SYN__SETTING(FLOAT, syn_config, dropout), SYN__SETTING(FLOAT, syn_config, label_smoothing),
     SYN__SETTING(SEED, syn_config, seed)};
 static const syn__field syn__limits_fields[] = {
@@ -31677,8 +32090,8 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   l.format = syn__small_format(c, m, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__TASK_SEQ2SEQ ... */
   l.c = c;
-  if (l.task == SYN__TASK_MLM)
-    syn__fail(c, SYN_E_VALUE, "small model: the task mlm is not for boards");
+  if (l.task >= SYN__TASK_MLM)
+    syn__fail(c, SYN_E_VALUE, "small model: the task %s is not for boards", m->task->name);
   l.g = &m->g;
   l.config = &m->config;
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);

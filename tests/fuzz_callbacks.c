@@ -148,7 +148,7 @@ static void new_data(void) {
 
 static syn_batch batch(void) {
   static const int src[] = {4, 3, 0, 0, 4, 4, 4, 3}, tgt[] = {2, 4, 0, 0, 2, 4, 4, 0}, labels[] = {4, 3, 0, 0, 4, 4, 3, 0};
-  syn_batch b = {2, src, tgt, labels, WIDTH, WIDTH};
+  syn_batch b = {2, src, tgt, labels, WIDTH, WIDTH, NULL, NULL, NULL};
   return b;
 }
 static void call_trainer(int how) {

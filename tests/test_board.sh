@@ -32,7 +32,7 @@ static void make(syn_context *c, const char *path) {
 static void decode(syn_decoder *d) {
   int source[21], n, i, rank, size;
   for (n = 1; n <= 20; n++) {
-    syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+    syn_batch b = {1, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
     for (i = 0; i < n; i++) source[i] = 4 + (7 * i + 3 * n) % 15;
     source[n] = SYN_END, b.src = source, b.src_width = n + 1;
     if (syn_decoder_run(d, &b, NULL, NULL)) return;

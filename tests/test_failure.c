@@ -444,6 +444,37 @@ static int call_data_add_text(world *w, uint64_t *hash) {
     ok = !syn_data_add_text(w->d, w->m, syn_text_of("abcdefg"), syn_text_of("gfe"));
   return of_data(w->d, ok, hash);
 }
+/* Sources of features, one row with each kind of target. */
+static syn_data *features_of(world *w) {
+  static const float x[6] = {1, 2, 3, 4, 5, 7};
+  const int class = 1;
+  syn_data *d = syn_data_new(&w->c);
+  if (d && !syn_data_add_features(d, x, 3, 2, &class, 1) &&
+      !syn_data_add_regress(d, x, 2, 2, x, 2))
+    return d;
+  syn_data_free(d);
+  return NULL;
+}
+static int call_features(world *w, uint64_t *hash) {
+  syn_data *d = features_of(w);
+  *hash = syn_data_count(d);
+  syn_data_free(d);
+  return d != NULL;
+}
+static int call_normalize(world *w, uint64_t *hash) {
+  syn_data *d = features_of(w);
+  syn_config k;
+  syn_model *m;
+  int ok;
+  memset(&k, 0, sizeof k);
+  k.task = "classify", k.encoder = "linear", k.src_features = k.classes = 2;
+  m = d ? syn_model_new(&w->c, &k) : NULL;
+  ok = m && !syn_model_normalize(m, d);
+  *hash = ok ? hash_model(SYN_HASH_START, m) : 0;
+  syn_model_free(m);
+  syn_data_free(d);
+  return ok;
+}
 static int call_data_add_windows(world *w, uint64_t *hash) {
   static int tokens[2000];
   int i, ok;
@@ -504,7 +535,7 @@ static int call_trainer_run(world *w, uint64_t *hash) { /* goes on where it fail
   return status == SYN_OK && syn_trainer_state(w->t)->step == 6;
 }
 static int call_next(world *w, uint64_t *hash) {
-  syn_batch b = {0, NULL, NULL, NULL, 0, 0};
+  syn_batch b = {0, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
   syn_status status = syn_trainer_next(w->t, w->d, &b);
   *hash = syn_hash(SYN_HASH_START, &b.count, sizeof b.count);
   if (b.labels) *hash = syn_hash(*hash, b.labels, (size_t)b.count * sizeof(int));
@@ -849,7 +880,8 @@ static int silent_data(world *w) {
   k.count = 3;
   syn_corrupt_sizes(&k, 4, &n_src, &n_tgt);
   syn_corrupt(&k, text, 4, &r, src, tgt);
-  n = syn_data_count(w->d) == ROWS && syn_data_row(w->d, 0, SYN_SRC, &n) && n_src + n_tgt == 6 &&
+  n = syn_data_count(w->d) == ROWS && !syn_data_features(w->d, 0, NULL) &&
+      syn_data_row(w->d, 0, SYN_SRC, &n) && n_src + n_tgt == 6 &&
       !syn_data_unknown(w->d, SYN_SRC, NULL) && !syn_data_set_cut(w->d, SYN_CUT_HEAD) && !syn_data_cut(w->d, NULL);
   syn_data_corrupt(w->d, &k); /* an error where the rows have targets */
   syn_context_clear(&w->c);
@@ -1030,6 +1062,9 @@ static const struct job {
             {"syn_data_new", call_data_new, 0},
             {"syn_data_add", call_data_add, MAY_CHANGE},
             {"syn_data_add_text", call_data_add_text, MAY_CHANGE},
+            {"syn_data_add_features", call_features, 0},
+            {"syn_data_add_regress", call_features, 0},
+            {"syn_model_normalize", call_normalize, 0},
             {"syn_data_add_windows", call_data_add_windows, 0},
             {"syn_data_batches", call_data_batches, 0},
             {"syn_trainer_new", call_trainer_new, 0},
@@ -1092,6 +1127,7 @@ static const char silent[] =
     " syn_model_class_name syn_classify syn_tag syn_score syn_align syn_embed"
     " syn_run_vector syn_run_backward syn_run_node syn_run_tokens syn_model_maker syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
+    " syn_data_features"
     " syn_data_set_cut syn_data_cut syn_decoder_cut syn_decoder_set_limit syn_tokenizer_cut"
     " syn_corrupt_sizes syn_corrupt syn_trainer_free syn_trainer_state syn_trainer_config"
     " syn_trainer_step syn_trainer_accumulate syn_trainer_update syn_trainer_backward"

@@ -1258,7 +1258,7 @@ static double copy_learned(int i, float rate) {
   syn_random r = {7};
   syn_train_config k;
   syn_trainer *t;
-  syn_batch batch = {COUNT, src, tgt, labels, WIDTH, WIDTH};
+  syn_batch batch = {COUNT, src, tgt, labels, WIDTH, WIDTH, NULL, NULL, NULL};
   bench b;
   double first = 0, last = 0;
   float loss = 0;

@@ -582,7 +582,8 @@ static void test_configs(void) {
   BAD(dropout, NAN, "nan, wanted 0 to below 1");
   BAD(label_smoothing, 1.0f, "label_smoothing is 1");
   BAD(label_smoothing, -0.5f, "label_smoothing is -0.5");
-  BAD(task, "parse", "task is 'parse', wanted seq2seq, lm, classify, tag or mlm");
+  BAD(task, "parse",
+      "task is 'parse', wanted seq2seq, lm, classify, tag, mlm, regress or regress_rows");
   BAD(task, "seq2sec", "did you mean 'seq2seq'?");
   BAD(task, "LM", "did you mean 'lm'?");
   BAD(tie, "some", "tie is 'some', wanted none, out or all");

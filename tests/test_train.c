@@ -1203,6 +1203,8 @@ static void test_loss(void) {
 
 /* -- batches of data -- */
 
+static const syn_model of_seq2seq = {.task = &syn__tasks[0]};
+
 /* Every row once, each batch within the limit, the arrays as they should be. Returns a hash of the order. */
 static uint64_t epoch_check(syn_data *d, int tokens, uint64_t seed, long epoch) {
   int *ints = (int *)malloc(3 * (size_t)tokens * sizeof(int)), *seen;
@@ -1212,7 +1214,7 @@ static uint64_t epoch_check(syn_data *d, int tokens, uint64_t seed, long epoch) 
   seen = (int *)calloc(count, sizeof(int));
   CHECK(syn__data_epoch(d, tokens, seed, epoch) == SYN_OK, "%s", d->c->message);
   for (n = 0; n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &syn__tasks[0], &d->batches[n], ints);
+    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
     CHECK(b.count > 0 && b.count * b.src_width <= tokens && b.count * b.tgt_width <= tokens,
           "batch %lu: %d sentences of %d and %d", (unsigned long)n, b.count, b.src_width, b.tgt_width);
     for (i = 0; i < b.count; i++) {
@@ -1353,7 +1355,7 @@ static syn_data *task_data(int what, syn_context *c, int count, uint64_t seed) {
 
 /* Each row once, with its label or tags, whatever the batches are. */
 static void task_batches(int what) {
-  static const syn__task_kind *const kinds[] = {NULL, NULL, &syn__tasks[2], &syn__tasks[3]};
+  syn_model m = {.task = &syn__tasks[what]};
   int ints[3 * 40], i, j, size, tokens;
   syn_context c;
   syn_data *d;
@@ -1364,7 +1366,7 @@ static void task_batches(int what) {
     wrong = all = 0;
     CHECK(syn__data_epoch(d, tokens, 5, 1) == SYN_OK, "%s", c.message);
     for (n = 0; n < d->n_batches; n++) {
-      syn_batch b = syn__data_batch(d, kinds[what], &d->batches[n], ints);
+      syn_batch b = syn__data_batch(d, &m, &d->batches[n], ints);
       CHECK(b.count * b.src_width <= tokens && !b.tgt && !b.tgt_width, "%d of %d", b.count, b.src_width);
       for (i = 0; i < b.count; i++, all++) {
         const int *s = b.src + i * b.src_width, *l = b.labels + i * (what == TAGS ? b.src_width : 1);
@@ -1564,7 +1566,7 @@ static uint64_t corrupt_pass(syn_data *d, long epoch, uint64_t seed) {
     want += syn_hash(SYN_HASH_START, at, (size_t)j * sizeof(int));
   }
   for (n = 0; n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &syn__tasks[0], &d->batches[n], ints);
+    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
     for (i = 0; i < b.count; i++) {
       const int *s = b.src + i * b.src_width, *l = b.labels + i * b.tgt_width, *y = b.tgt + i * b.tgt_width;
       for (n_src = 0; s[n_src] != SYN_END; n_src++) continue;
@@ -1726,7 +1728,7 @@ static size_t windows_case(size_t count, int window, int stride, long epoch) {
   CHECK(syn_data_add_windows(d, text, count, window, stride) == SYN_OK, "%s", c.message);
   CHECK(count == 0 || syn__data_epoch(d, 400, 1, epoch) == SYN_OK, "%s", c.message);
   for (n = 0; count && n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &syn__tasks[0], &d->batches[n], ints);
+    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
     for (i = 0; i < b.count; i++) {
       const int *x = b.tgt + i * b.tgt_width, *y = b.labels + i * b.tgt_width;
       for (length = b.tgt_width; length > 0 && !x[length - 1]; length--) continue;

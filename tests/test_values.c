@@ -444,7 +444,7 @@ static void two_texts(syn_context *c, syn_model *m) {
   syn_data *d = syn_data_new(c);
   syn_run *one = syn_run_new(c, m, NULL), *other = syn_run_new(c, m, NULL);
   int ids[5], n = syn_tokenizer_encode(words, text_of("bad day"), ids, 5), class_id = 1;
-  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL};
   float p = 0.0f, q = 0.0f;
   CHECK(n == 2, "%d tokens", n);
   ids[n++] = SYN_END;

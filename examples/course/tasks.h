@@ -10,7 +10,7 @@ enum { N = 8, T = 2 * N, LETTERS = 16, DIGITS = 8, SENTENCES = 32 };
 enum { VOCABULARY = SYN_FIRST_TOKEN + N * DIGITS + N };
 enum { COPY, SORT, LOOK_UP, BOTH };
 static int tokens[SENTENCES * T], labels[SENTENCES * T]; /* [SENTENCES, T] */
-static syn_batch batch = {SENTENCES, NULL, tokens, labels, 0, T};
+static syn_batch batch = {SENTENCES, NULL, tokens, labels, 0, T, NULL, NULL, NULL};
 
 static int compare_letters(const void *a, const void *b) {
   return *(const int *)a - *(const int *)b;

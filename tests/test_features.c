@@ -1,0 +1,411 @@
+/* test_features: sources of numbers. Every kind of first layer and every task passes the checks of
+   syn_network_check; the gradient by the input agrees with differences; normalization, files,
+   resumed trainings, threads and ISAs; what is refused, and how. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include "check.h"
+
+enum { F = 3, ROWS = 40, LONGEST = 9 };
+
+static const char *const decoder = "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> norm";
+
+static syn_config config_of(const char *task, const char *encoder) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  k.task = task, k.encoder = encoder, k.src_features = F;
+  if (strcmp(task, "seq2seq") == 0) k.decoder = decoder;
+  k.d_model = 8, k.heads = 2, k.max_len = 12, k.seed = 3;
+  k.tgt_vocab = 11, k.classes = 4, k.outputs = 2;
+  return k;
+}
+
+/* -- every network -- */
+
+static void check_networks(const char *isa, int threads) {
+  static const char *const first[] = {
+      "linear", "cnn(8, 3, relu)", "cnn(6, k=5, dilate=2) -> linear", "rnn(8)", "rnn(7, gru)",
+      "birnn(8)", "linear -> light_conv(k=3)", "linear -> dyn_conv(k=3)",
+      "linear -> pos -> res_nd(syn_att(V))", "linear -> learn_pos -> syn_att(R)",
+      "linear -> syn_att(D)", "linear -> rope -> syn_att(FD)", "norm -> ff(8, gelu)",
+      "res(ff(3)) -> linear(8)", "concat(id | cnn(5))", "linear -> repeat(2, res_nd(ffl(9))) -> norm"};
+  static const char *const tasks[] = {"classify", "tag", "regress", "regress_rows", "seq2seq"};
+  size_t i, k;
+  for (k = 0; k < SYN__COUNT(tasks); k++)
+    for (i = 0; i < SYN__COUNT(first); i++) {
+      syn_config config = config_of(tasks[k], first[i]);
+      syn_options options;
+      syn_context c;
+      if (CHECK_SHORT && (i + k) % 4) continue;
+      if (threads > 1 && (i + k) % 7) continue;
+      memset(&options, 0, sizeof options);
+      options.isa = isa, options.threads = threads;
+      syn_context_init(&c, &options);
+      CHECK(syn_network_check(&c, &config) == SYN_OK, "%s %s: %s", tasks[k], first[i], c.message);
+    }
+}
+
+/* -- data -- */
+
+static float noise(syn_random *r) { return syn_random_normal(r); }
+
+/* Rows around 5, -20 and 0.01, of other deviations; the class tells which feature swings. */
+static void fill_row(syn_random *r, int length, int class, float *x) {
+  static const float mean[F] = {5.0f, -20.0f, 0.01f}, deviation[F] = {0.5f, 30.0f, 0.001f};
+  int t, i;
+  for (t = 0; t < length; t++)
+    for (i = 0; i < F; i++)
+      x[t * F + i] = mean[i] + deviation[i] * (noise(r) * 0.3f + (i == class ? (t % 2 ? 2.0f : -2.0f)
+                                                                           : 0.0f));
+}
+
+static syn_data *data_of(syn_context *c, const char *task, uint64_t seed) {
+  syn_data *d = syn_data_new(c);
+  syn_random r = {seed};
+  float x[LONGEST * F], y[LONGEST * 2];
+  int labels[LONGEST], i, k;
+  for (i = 0; i < ROWS; i++) {
+    int length = 2 + syn_random_below(&r, LONGEST - 1), class = i % F, n = 1;
+    fill_row(&r, length, class, x);
+    for (k = 0; k < LONGEST; k++) labels[k] = class + (strcmp(task, "classify") ? 1 : 0);
+    for (k = 0; k < 2 * LONGEST; k++) y[k] = (float)class - 0.5f * (float)(k % 2);
+    if (strcmp(task, "tag") == 0 || strcmp(task, "regress_rows") == 0) n = length;
+    if (strcmp(task, "seq2seq") == 0) labels[0] += SYN_FIRST_TOKEN, n = 1;
+    if (strncmp(task, "regress", 7) == 0) syn_data_add_regress(d, x, length, F, y, 2 * n);
+    else syn_data_add_features(d, x, length, F, labels, n);
+  }
+  return d;
+}
+
+/* A trained model; *loss: of its data. */
+static syn_model *trained(syn_context *c, const char *task, const char *encoder, int64_t steps,
+                          double *loss) {
+  syn_config k = config_of(task, encoder);
+  syn_train_config t;
+  syn_model *m = syn_model_new(c, &k);
+  syn_data *d = data_of(c, task, 1);
+  syn_trainer *trainer;
+  memset(&t, 0, sizeof t);
+  t.lr = 0.02f, t.schedule = "constant", t.steps = steps, t.batch_tokens = 100;
+  syn_model_normalize(m, d);
+  trainer = syn_trainer_new(c, m, &t);
+  syn_trainer_run(trainer, d, NULL, NULL, NULL);
+  syn_trainer_free(trainer);
+  *loss = 1e9;
+  syn_model_evaluate(c, m, d, 0, loss, NULL);
+  syn_data_free(d);
+  return m;
+}
+
+/* -- learning, in all tasks; the same bits with threads and other ISAs -- */
+
+static void check_learning(void) {
+  static const struct {
+    const char *task, *encoder;
+    double loss;
+  } cases[] = {{"classify", "rnn(8)", 0.1},
+               {"tag", "cnn(8, 3, relu) -> linear", 0.1},
+               {"regress", "cnn(8, 3, relu) -> linear", 0.1},
+               {"regress_rows", "birnn(8)", 0.1},
+               {"seq2seq", "linear -> res_nd(ffl) -> norm", 0.2}};
+  size_t i, k;
+  for (i = 0; i < SYN__COUNT(cases); i++) {
+    double loss, same;
+    syn_context c;
+    syn_options options;
+    syn_context_init(&c, NULL);
+    syn_model_free(trained(&c, cases[i].task, cases[i].encoder, 150, &loss));
+    CHECK(c.status == SYN_OK && loss < cases[i].loss, "%s: loss %g %s", cases[i].task, loss,
+          c.message);
+    for (k = 0; k < 2; k++) {
+      memset(&options, 0, sizeof options);
+      options.threads = k ? 2 : 1;
+      options.isa = k ? NULL : "scalar";
+      syn_context_init(&c, &options);
+      if (k && c.status) continue; /* built without threads */
+      syn_model_free(trained(&c, cases[i].task, cases[i].encoder, 150, &same));
+      CHECK(same == loss || !syn_context_exact(&c), "%s: loss %.17g, %s %.17g", cases[i].task, loss,
+            k ? "two threads" : "scalar", same);
+    }
+  }
+}
+
+/* -- the gradient by the input -- */
+
+static void check_input_gradient(const char *encoder) {
+  syn_config k = config_of("regress", encoder);
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  syn_limits limits;
+  float x[2 * LONGEST * F], y[4] = {0.3f, -1.0f, 2.0f, 0.5f}, loss, up, down;
+  const int lengths[2] = {4, 7}, all = 11 * F;
+  syn_batch b;
+  syn_value v;
+  syn_random random = {5};
+  int i;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  d = data_of(&c, "regress", 2);
+  syn_model_normalize(m, d);
+  memset(&limits, 0, sizeof limits);
+  limits.src_rows = 40, limits.keep = 1;
+  r = syn_run_new(&c, m, &limits);
+  fill_row(&random, 11, 1, x);
+  memset(&b, 0, sizeof b);
+  b.count = 2, b.features = x, b.lengths = lengths, b.targets = y;
+  CHECK(syn_run_backward(r, &b, &loss) == SYN_OK, "%s", c.message);
+  for (i = 0; i < all; i++) {
+    const float scale = syn_model_find(m, "src.scale")->x[i % F], was = x[i];
+    const float step = 0.02f / scale;
+    double wanted, got;
+    syn_run_backward(r, &b, &loss);
+    syn_run_value(r, "encoder@0", i / F >= lengths[0], &v);
+    CHECK(v.rank == 2 && v.shape[1] == F && v.dx, "%d: shape [%d,%d]", i, v.shape[0], v.shape[1]);
+    if (!v.dx) break;
+    got = (double)(v.dx[i < lengths[0] * F ? i : i - lengths[0] * F] * scale);
+    x[i] = was + step;
+    syn_run_backward(r, &b, &up);
+    x[i] = was - step;
+    syn_run_backward(r, &b, &down);
+    x[i] = was;
+    wanted = ((double)up - (double)down) / (2.0 * (double)step);
+    CHECK(fabs(got - wanted) * (double)(1.0f / scale) <= 2e-3, "%s: number %d: %g, by differences %g",
+          encoder, i, got, wanted);
+  }
+  syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+/* -- normalization, files -- */
+
+static void check_file(void) {
+  syn_config k = config_of("regress", "cnn(8)");
+  syn_context c;
+  syn_data *d;
+  syn_model *m, *again;
+  double a, b, sum, squares;
+  int count, i, t;
+  size_t row, rows;
+  syn_context_init(&c, NULL);
+  d = data_of(&c, "regress", 4);
+  m = syn_model_new(&c, &k);
+  CHECK(syn_model_normalize(m, d) == SYN_OK, "%s", c.message);
+  CHECK(!syn_model_find(m, "src.mean")->trained && !syn_model_find(m, "src.scale")->trained,
+        "the normalization is trained");
+  for (i = 0; i < F; i++) {
+    const float mean = syn_model_find(m, "src.mean")->x[i];
+    const float scale = syn_model_find(m, "src.scale")->x[i];
+    sum = squares = 0.0;
+    for (rows = row = 0; row < syn_data_count(d); row++) {
+      const float *x = syn_data_features(d, row, &count);
+      for (t = 0; t < count; t++, rows++) {
+        double z = ((double)x[t * F + i] - (double)mean) * (double)scale;
+        sum += z, squares += z * z;
+      }
+    }
+    CHECK(fabs(sum / (double)rows) < 1e-4 && fabs(squares / (double)rows - 1.0) < 1e-4,
+          "feature %d: mean %g, variance %g", i, sum / (double)rows, squares / (double)rows);
+  }
+  CHECK(syn_model_evaluate(&c, m, d, 0, &a, NULL) == SYN_OK, "%s", c.message);
+  syn_model_save(&c, m, "features.safetensors");
+  again = syn_model_load(&c, "features.safetensors");
+  CHECK(again && syn_model_config(again)->src_features == F && syn_model_config(again)->outputs == 2,
+        "%s", c.message);
+  CHECK(syn_model_evaluate(&c, again, d, 0, &b, NULL) == SYN_OK && a == b, "%g %g %s", a, b,
+        c.message);
+  CHECK(!syn_file_value(syn_model_file(again), "src_vocab"), "the file has a source vocabulary");
+  syn_model_free(again);
+  syn_model_free(m);
+  syn_data_free(d);
+}
+
+/* 30 updates at once, or 17, a checkpoint and 13. */
+static void check_resume(const char *task) {
+  syn_config k = config_of(task, "linear -> rnn(8)");
+  syn_train_config t;
+  syn_context c;
+  syn_model *m[2];
+  syn_data *d;
+  size_t i;
+  int run;
+  syn_context_init(&c, NULL);
+  d = data_of(&c, task, 6);
+  memset(&t, 0, sizeof t);
+  t.batch_tokens = 60;
+  for (run = 0; run < 2; run++) {
+    syn_trainer *trainer;
+    m[run] = syn_model_new(&c, &k);
+    syn_model_normalize(m[run], d);
+    t.steps = run ? 17 : 30, t.schedule = "constant";
+    trainer = syn_trainer_new(&c, m[run], &t);
+    syn_trainer_run(trainer, d, NULL, NULL, NULL);
+    if (run) {
+      syn_trainer_save(trainer, "resume.safetensors");
+      syn_trainer_free(trainer);
+      syn_model_free(m[1]);
+      m[1] = syn_model_new(&c, &k);
+      t.steps = 30;
+      trainer = syn_trainer_new(&c, m[1], &t);
+      CHECK(syn_trainer_load(trainer, "resume.safetensors") == SYN_OK, "%s", c.message);
+      syn_trainer_run(trainer, d, NULL, NULL, NULL);
+    }
+    syn_trainer_free(trainer);
+  }
+  for (i = 0; i < syn_model_param_count(m[0]); i++) {
+    const syn_param *p = syn_model_param(m[0], i), *q = syn_model_param(m[1], i);
+    CHECK(memcmp(p->x, q->x, p->size * sizeof *p->x) == 0, "%s: %s differs", task, p->name);
+  }
+  CHECK(c.status == SYN_OK, "%s", c.message);
+  for (run = 0; run < 2; run++) syn_model_free(m[run]);
+  syn_data_free(d);
+}
+
+/* -- what is refused -- */
+
+/* The last error has all of these words, and is cleared. */
+static void refused(syn_context *c, const char *a, const char *b) {
+  CHECK(c->status != SYN_OK && strstr(c->message, a) && strstr(c->message, b),
+        "wanted '%s' and '%s', the message is '%s'", a, b, c->message);
+  syn_context_clear(c);
+}
+
+static void check_refused_config(void) {
+  syn_config k = config_of("classify", "ngram -> linear");
+  syn_context c;
+  syn_context_init(&c, NULL);
+  syn_model_new(&c, &k);
+  refused(&c, "ngram reads tokens", "features");
+  k = config_of("seq2seq", "linear");
+  k.tie = "all";
+  syn_model_new(&c, &k);
+  refused(&c, "tie=all", "features");
+  k = config_of("regress", "linear");
+  k.src_features = 0;
+  syn_model_new(&c, &k);
+  refused(&c, "src_features is 0", "1 to 65536");
+  k.src_features = 65537;
+  syn_model_new(&c, &k);
+  refused(&c, "src_features is 65537", "1 to 65536");
+  k = config_of("regress", "linear");
+  k.outputs = 0;
+  syn_model_new(&c, &k);
+  refused(&c, "outputs is 0", "1 to 65536");
+  k.outputs = 1, k.label_smoothing = 0.1f;
+  syn_model_new(&c, &k);
+  refused(&c, "label_smoothing is 0.1", "regress");
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "linear", k.tgt_vocab = 9, k.src_features = 2;
+  syn_model_new(&c, &k);
+  refused(&c, "src_features is 2", "lm reads tokens alone");
+}
+
+static void check_refused_batch(void) {
+  syn_config k = config_of("classify", "linear");
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  float x[4 * F], bad[] = {2e30f, -2e30f, 0.0f, 0.0f};
+  int lengths[2] = {1, 3}, labels[2] = {0, 1}, i;
+  syn_text text = {"abc", 3};
+  syn_batch b;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, NULL);
+  memset(&b, 0, sizeof b);
+  memset(x, 0, sizeof x);
+  b.count = 2, b.features = x, b.lengths = lengths, b.labels = labels;
+  CHECK(syn_run_forward(r, &b) == SYN_OK && syn_run_class(r, 1, 0, 0, NULL) >= 0, "%s", c.message);
+  bad[2] = NAN, bad[3] = INFINITY;
+  for (i = 0; i < 4; i++) {
+    x[3 * F + 1] = bad[i];
+    CHECK(syn_run_forward(r, &b) == SYN_E_VALUE, "%g was taken", (double)bad[i]);
+    refused(&c, "number 1 of row 3", "1e+30");
+    CHECK(!syn_run_logits(r, 0, NULL), "results of a refused batch");
+  }
+  x[3 * F + 1] = 0.0f;
+  lengths[0] = 0;
+  syn_run_forward(r, &b);
+  refused(&c, "source sentence 0", "empty");
+  lengths[0] = 1, b.lengths = NULL;
+  syn_run_forward(r, &b);
+  refused(&c, "no features", "3 numbers");
+  syn_run_text(r, text, text);
+  refused(&c, "rows of 3 numbers, no text", "syn_run_forward");
+  CHECK(!syn_run_tokens(r, SYN_SRC, 0, NULL), "tokens of features");
+  syn_run_free(r);
+  syn_model_free(m);
+}
+
+static size_t write_nothing(void *user, const void *bytes, size_t size) {
+  SYN__UNUSED(user);
+  SYN__UNUSED(bytes);
+  return size;
+}
+
+static void check_refused_data(void) {
+  syn_config k = config_of("regress_rows", "linear");
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_data *d;
+  float x[2 * F] = {1, 2, 3, 4, 5, 6}, y[4] = {0, 0, 0, 0};
+  const int token = 5;
+  const syn_sink nowhere = {write_nothing, NULL};
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  CHECK(syn_data_add_regress(d, x, 2, F, y, 4) == SYN_OK, "%s", c.message);
+  x[4] = NAN;
+  syn_data_add_regress(d, x, 2, F, y, 4);
+  refused(&c, "data: row 1: features", "number 1 of row 1 is");
+  x[4] = 5.0f, y[2] = INFINITY;
+  syn_data_add_regress(d, x, 2, F, y, 4);
+  refused(&c, "data: row 1: targets", "number 2 of row 0 is");
+  y[2] = 0.0f;
+  syn_data_add_regress(d, x, 3, 2, y, 4);
+  refused(&c, "rows of 2 numbers", "rows of these data have 3");
+  syn_data_add(d, &token, 1, &token, 1);
+  refused(&c, "tokens", "3 features");
+  syn_data_add_features(d, syn_data_features(d, 0, NULL), 1, F, &token, 1);
+  refused(&c, "lie in these data", "copy");
+  syn_data_add_features(d, x, 0, F, &token, 1);
+  refused(&c, "0 rows", "1 to");
+  CHECK(syn_data_count(d) == 1, "%lu rows", (unsigned long)syn_data_count(d));
+  syn_data_add_regress(d, x, 2, F, y, 3);
+  t = syn_trainer_new(&c, m, NULL);
+  syn_trainer_run(t, d, NULL, NULL, NULL);
+  refused(&c, "row 1 has 3 numbers as targets", "wants 4");
+  syn_trainer_free(t);
+  syn_data_free(d);
+  d = syn_data_new(&c);
+  syn_data_add(d, &token, 1, &token, 1);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "sources of 0 features", "the model reads 3");
+  syn_model_normalize(m, d);
+  refused(&c, "1 rows of 0 features", "of 3");
+  syn_data_add_features(d, x, 1, F, &token, 1);
+  refused(&c, "rows of 3 numbers", "have 0");
+  syn_data_free(d);
+  CHECK(syn_small_write(&c, m, NULL, &nowhere) != SYN_OK, "a small model was made");
+  refused(&c, "small model", "regress_rows is not for boards");
+  syn_model_free(m);
+}
+
+int main(void) {
+  check_networks(NULL, 1);
+  check_networks("scalar", 2);
+  check_learning();
+  check_input_gradient("linear -> act(tanh) -> linear");
+  check_input_gradient("rnn(6)");
+  check_input_gradient("cnn(6, 3, tanh) -> syn_att(V)");
+  check_file();
+  check_resume("classify");
+  check_resume("regress_rows");
+  check_refused_config();
+  check_refused_batch();
+  check_refused_data();
+  return CHECK_END("features");
+}
