@@ -15793,7 +15793,9 @@ static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) 
   return syn__node_done(b, n);
 }
 
-/* The rows of features, [rows, src_features]; returns the value, -1: failed. */
+/* The rows of features, [rows, src_features]; returns the value, -1: failed. The two parameters
+   normalize: mean begins as 0, scale as 1, and no optimizer changes them. So a model that nobody
+   normalizes reads the numbers as they are. */
 static int syn__build_features(syn_build *b) {
   static const char *const names[] = {"src.mean", "src.scale"};
   syn_node *n = syn__node_new(b, &syn__kind_features, 0, NULL);
@@ -16791,7 +16793,9 @@ static syn_status syn__numbers_check(syn_context *c, const char *what, const flo
   return SYN_OK;
 }
 
-/* The features stay where they are: a pass is over before the call that binds them returns. */
+/* The features stay where they are: a pass is over before the call that binds them returns. Node 0
+   (>>kind features) reads them from there. Lengths are checked before the numbers, since they tell
+   how many numbers the caller must have given. */
 static syn_status syn__bind_features(syn_run *r, const syn_batch *b) {
   int i;
   syn__bind_begin(r, SYN_SRC, b->count);
@@ -16804,6 +16808,7 @@ static syn_status syn__bind_features(syn_run *r, const syn_batch *b) {
   return syn__numbers_check(r->tape.c, "features", b->features, r->off[SYN_SRC][b->count],
                             r->m->config.src_features, 0);
 }
+/* The source of the batch, tokens or features. */
 static syn_status syn__bind_source(syn_run *r, const syn_batch *b) {
   if (r->m->config.src_features) return syn__bind_features(r, b);
   return syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
@@ -16836,7 +16841,8 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* Each number of the targets is a label. They may be null for a forward pass. */
+/* Each number of the targets is a label, so the loss is a mean over all of them. They stay where
+   they are, as features do, and may be null for a forward pass. */
 static syn_status syn__bind_targets(syn_run *r, const syn_batch *b) {
   const int rows = r->off[r->m->task->labels][b->count], width = r->m->config.outputs;
   r->n_labels = 0;
@@ -25092,7 +25098,9 @@ static size_t syn__batch_ints(const syn_model *m) {
   return 3 + (size_t)m->config.src_features + outputs;
 }
 
-/* Features and targets of a batch into x. */
+/* Features and targets of a batch into x: first the rows of all sources, one source behind the
+   other in the order of the batch, then the targets in the same order. A run reads them as they
+   lie, so nothing is padded. */
 static void syn__data_numbers(const syn_data *d, const syn__data_range *range, int numbers,
                               float *x, syn_batch *b) {
   const size_t f = (size_t)d->features;
@@ -25277,7 +25285,8 @@ static syn_status syn__data_signal(syn_data *d, const float *rows, int count, in
   return SYN_OK;
 }
 
-/* The row of what was checked. */
+/* The row of what was checked: its features are copied, its targets were. Nothing here can fail, so
+   a refused row leaves the data as they were. */
 static void syn__data_signal_add(syn_data *d, const float *rows, const syn__data_row *row) {
   const size_t n = (size_t)row->n[SYN_SRC] * (size_t)d->features;
   memcpy(d->numbers + row->first, rows, n * sizeof *rows);
@@ -25329,7 +25338,9 @@ const float *syn_data_features(const syn_data *d, size_t i, int *count) {
   return there ? d->numbers + d->rows[i].first : NULL;
 }
 
-/* Mean and variance of a column in two passes, in double, in the order of rows. */
+/* Mean and variance of a column in two passes, in double, in the order of rows: the second pass
+   adds squares of small differences, where one pass would subtract two large sums. A column that is
+   constant but for rounding keeps scale 1. */
 static void syn__data_column(const syn_data *d, int column, float *mean, float *scale) {
   double sum, rows, middle = 0.0, variance = 0.0;
   int pass, k, count;
