@@ -59,6 +59,10 @@ pieces() {
 }
 { pieces && printf '\22\2\30\1'; } >uni.model
 gives unigram uni.model ' ab   b?? ' '▁a b ▁ b <unk>' '7 5 3 5 0' 'ab b ⁇ '
+# Marian: the numbers of a vocabulary; what SentencePiece does not hold is in no text
+printf '%s' '{"</s>": 0, "<unk>": 1, "b": 2, "odd": 3, "▁a": 4, "a": 5, "▁": 6, "<pad>": 7}' >marian.json
+is 'numbers of a vocabulary' '4 2 4 5 1' "$(printf ' ab  aaodd\n' | "$SYN" tokenize --tokenizer uni.model --vocab marian.json --ids 2>&1)"
+is 'numbers of a vocabulary: back' 'abodd aa ⁇ ' "$(echo 4 2 3 6 5 5 1 0 | "$SYN" tokenize --tokenizer uni.model --vocab marian.json --back)"
 { pieces && printf '\22\2\30\2\32\4\40\0\30\0'; } >bpe.model
 gives 'SentencePiece bpe' bpe.model ' ab' '▁a b' '7 5' ' ab'
 { pieces && printf '\22\2\30\3'; } >word.model

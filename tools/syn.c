@@ -364,6 +364,8 @@ static const option tokenize_options[] = {
     {"tokenizer", 0, READS, "", "PATH",
      "tokenizer.json, a model of SentencePiece, vocab.json with merges.txt, encoder.json with vocab.bpe, "
      "vocab.txt, tokenizer.bin of llama2.c, or the folder that holds one"},
+    {"vocab", 0, READS, "", "FILE",
+     "the numbers of the tokens of a model of SentencePiece: a vocab.json of Marian"},
     {"model", 'm', READS, "", "FILE", "instead: a model that has a tokenizer"},
     {"side", 0, CHOICE, "target", "source|target", "whose tokenizer of the model it is"},
     {"ids", 0, FLAG, "off", "", "prints numbers, those of the tokenizer's own file, instead of names"},

@@ -247,7 +247,8 @@ static int spm_trainer(token_list *l, syn_text message) {
   return type;
 }
 
-static syn_tokenizer *read_spm(syn_context *c, token_list *l, size_t rows) {
+/* The parts of a model file; returns its type: 1 unigram, 2 bpe. */
+static int spm_parts(token_list *l) {
   syn_text rest = buffer_text(&l->bytes);
   int type = 1;
   proto_field f;
@@ -258,8 +259,10 @@ static syn_tokenizer *read_spm(syn_context *c, token_list *l, size_t rows) {
     if (f.number == 3) spm_normalizer(l, f.bytes);
   }
   if (rest.size) fail(FAILED_JOB, "%s: this is no whole model of SentencePiece", l->path);
-  return token_list_end(c, l, type == 1 ? "unigram" : "llama", rows);
+  return type;
 }
+
+static const char *spm_kind(int type) { return type == 1 ? "unigram" : "llama"; }
 
 /* ==============================================================================================
    >>tool token files   vocab.txt, tokenizer.bin of llama2.c, vocab.json with merges
@@ -607,10 +610,34 @@ static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t ro
   if (l.bytes.size && l.bytes.at[strspn(l.bytes.at, " \t\r\n") % l.bytes.size] == '{')
     t = read_token_json(c, &l, rows);
   else if (l.bytes.size > 2 && l.bytes.at[0] == '\n' && !is_word_list(&l.bytes))
-    t = read_spm(c, &l, rows);
+    t = token_list_end(c, &l, spm_kind(spm_parts(&l)), rows);
   else if (is_word_list(&l.bytes)) t = read_vocab_txt(c, &l, rows);
   else if (l.bytes.size > 12) t = read_llama2c(c, &l, rows);
   else fail(FAILED_JOB, "%s: this is no file of a tokenizer that is known", file);
   free(file);
+  return t;
+}
+
+/* The same of a model of SentencePiece whose tokens have the numbers of a vocab.json, as Marian's
+   have. What its model does not hold no text is encoded to. */
+static syn_tokenizer *tokenizer_read_numbered(syn_context *c, const char *path, const char *vocab,
+                                              size_t rows) {
+  token_list pieces = token_list_of(path), l = token_list_of(vocab);
+  syn_tokenizer *t;
+  size_t i;
+  int type;
+  pieces.bytes = read_file(path);
+  type = spm_parts(&pieces);
+  l.tree = json_parse(read_file(vocab), vocab);
+  read_vocab(&l, l.tree.at);
+  for (i = 0; i < l.count; i++) {
+    const int k = token_number(&pieces, l.tokens[i]);
+    l.types[i] = (unsigned char)(k < 0 ? SYN_PIECE_UNUSED : pieces.types[k]);
+    l.scores[i] = k < 0 ? 0.0f : pieces.scores[k];
+  }
+  l.parts.options = pieces.parts.options;
+  put(&l.charsmap, pieces.charsmap.at, pieces.charsmap.size);
+  t = token_list_end(c, &l, spm_kind(type), rows);
+  token_list_free(&pieces);
   return t;
 }

@@ -116,9 +116,27 @@ static void tokenize_print(tokenized *k, int numbers) {
   printf("\n");
 }
 
-static int run_tokenize(const arguments *a) {
+/* The tokenizer of the options: one of a file, which *own is then, or of the model *m. */
+static const syn_tokenizer *tokenize_open(syn_context *c, const arguments *a, syn_tokenizer **own,
+                                          syn_model **m) {
   const char *path = opt_text(a, "tokenizer"), *model = opt_text(a, "model");
-  const char *check_path = opt_text(a, "check"), *side = opt_text(a, "side");
+  const char *vocab = opt_text(a, "vocab"), *side = opt_text(a, "side");
+  const syn_tokenizer *t;
+  if (!*path == !*model) fail(WRONG_USE, "tokenize wants --tokenizer or --model, one of them");
+  if (*vocab && !*path) fail(WRONG_USE, "tokenize --vocab wants --tokenizer beside it");
+  context_of(c, 1, "");
+  if (*vocab) return *own = tokenizer_read_numbered(c, path, vocab, 0);
+  if (*path) return *own = tokenizer_read(c, path, 0);
+  *m = syn_model_load(c, model);
+  check_file(c, model);
+  t = syn_model_tokenizer(*m, strcmp(side, "source") ? SYN_TGT : SYN_SRC);
+  if (!t) t = syn_model_tokenizer(*m, SYN_SRC);
+  if (!t) fail(FAILED_JOB, "%s has no tokenizer", model);
+  return t;
+}
+
+static int run_tokenize(const arguments *a) {
+  const char *answers = opt_text(a, "check");
   const int numbers = opt_flag(a, "ids"), back = opt_flag(a, "back");
   syn_tokenizer *own = NULL;
   syn_model *m = NULL;
@@ -126,18 +144,9 @@ static int run_tokenize(const arguments *a) {
   syn_context c;
   int status = 0;
   size_t i;
-  if (!*path == !*model) fail(WRONG_USE, "tokenize wants --tokenizer or --model, one of them");
-  context_of(&c, 1, "");
   memset(&k, 0, sizeof k);
-  if (*path) k.t = own = tokenizer_read(&c, path, 0);
-  else {
-    m = syn_model_load(&c, model);
-    check_file(&c, model);
-    k.t = syn_model_tokenizer(m, strcmp(side, "source") ? SYN_TGT : SYN_SRC);
-    if (!k.t) k.t = syn_model_tokenizer(m, SYN_SRC);
-    if (!k.t) fail(FAILED_JOB, "%s has no tokenizer", model);
-  }
-  if (*check_path) status = tokenize_check(&k, check_path);
+  k.t = tokenize_open(&c, a, &own, &m);
+  if (*answers) status = tokenize_check(&k, answers);
   else {
     lines l = read_lines(a->word_count ? a->words[0] : "-");
     for (i = 0; i < l.count; i++) {
