@@ -14,7 +14,9 @@ python3 "$(dirname "$0")/tiny_checkpoints.py" made
 
 # answers NAME CHECKS: the model of that checkpoint gives the answers, and is a model file
 answers() {
-  is "$1" "$2 passed, 0 failed" "$("$SYN" import "made/$1" -o m.safetensors --check "made/$1/expected.json" | tail -1)"
+  path=made/$1
+  [ ! -f "$path/model.gguf" ] || path=$path/model.gguf
+  is "$1" "$2 passed, 0 failed" "$("$SYN" import "$path" -o m.safetensors --check "made/$1/expected.json" | tail -1)"
   is "$1: a model file" 0 "$("$SYN" info -m m.safetensors >info 2>&1; echo $?)"
 }
 answers gpt2 8
@@ -33,6 +35,13 @@ answers llama2c-1 8
 answers llama2c-2 8
 answers ct2-2 6
 answers ct2-6 6
+# GGUF: gpt2; llama with its tokenizer, in four types of blocks
+answers gguf-f16 5
+answers gguf-q8_0 5
+answers gguf-q4_0 5
+answers gguf-q4_K 5
+answers gguf-q6_K 5
+is 'tokenizer of GGUF' '3 4 7' "$(echo ad | "$SYN" tokenize -m m.safetensors --ids)"
 
 # a wrong answer is found
 sed 's/"loss": [0-9.]*/"loss": 3.5/g' made/qwen2/expected.json >wrong.json
@@ -100,6 +109,8 @@ for which in llama2c-0 llama2c-1 llama2c-2 ct2-2 ct2-6; do
   for part in 1 7 29 63 99; do
     head -c $((size * part / 100)) made/$which/model.bin >c/model.bin
     refused "$which, $part of 100 bytes" 'syn: c*' c
+    head -c $((part * 40)) made/gguf-q8_0/model.gguf >c.gguf
+    refused "GGUF, $part of its first bytes" 'syn: c.gguf*' c.gguf
   done
 done
 refused 'no checkpoint' '*a checkpoint is wanted*' nothing

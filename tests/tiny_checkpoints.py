@@ -381,9 +381,9 @@ def loss(rows, labels):
     return total / len(labels)
 
 
-def greedy(logits, ids, end, never=()):
+def greedy(logits, ids, end, never=(), most=5):
     ids, new = list(ids), []
-    while len(new) < 5 and (not new or new[-1] != end):
+    while len(new) < most and (not new or new[-1] != end):
         row = logits(ids)[-1]
         new.append(max((i for i in range(len(row)) if i not in never), key=lambda i: row[i]))
         ids.append(new[-1])
@@ -392,10 +392,11 @@ def greedy(logits, ids, end, never=()):
 
 def lm_answers(t, logits, config):
     inputs = []
-    for size in (1, 4, 9):
+    for size in (1, 4, 9) if D < 64 else (1, 3):
         ids = [t.random.randrange(3, VOCABULARY) for _ in range(size)]
         rows = logits(ids)
-        inputs.append({"ids": ids, "logits": rows, "greedy": greedy(logits, ids, config["eos_token_id"])})
+        inputs.append({"ids": ids, "logits": rows,
+                       "greedy": greedy(logits, ids, config["eos_token_id"], most=5 if D < 64 else 1)})
         if size > 1:
             inputs[-1]["loss"] = loss(rows, ids[1:])
     return inputs
@@ -493,6 +494,122 @@ def ct2_files(folder, t, version):
             f.write("\n".join(names) + "\n")
 
 
+# -- GGUF --
+
+GGUF_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
+
+
+def half(raw):
+    return struct.unpack("<e", raw)[0]
+
+
+def random_block(r, kind):
+    """The bytes of a block, and its numbers by the definition of the format."""
+    d, least = (struct.pack("<e", r.uniform(0.1, 1) / {"K": 2000, "0": 50}[kind[-1]]) for _ in range(2))
+    byte = lambda n: bytes(r.randrange(256) for _ in range(n))
+    if kind == "q8_0":
+        q = byte(32)
+        return d + q, [half(d) * (x - 256 * (x > 127)) for x in q]
+    if kind == "q4_0":
+        q = byte(16)
+        return d + q, [half(d) * ((x & 15) - 8) for x in q] + [half(d) * ((x >> 4) - 8) for x in q]
+    if kind == "q4_K":
+        q, bits = byte(12), byte(128)
+        six = [[q[j] & 63 for j in range(4)], [q[j + 4] & 63 for j in range(4)]]
+        six[0] += [(q[j + 8] & 15) + 16 * (q[j] >> 6) for j in range(4)]
+        six[1] += [(q[j + 8] >> 4) + 16 * (q[j + 4] >> 6) for j in range(4)]
+        x = []
+        for j in range(8):
+            part = bits[j // 2 * 32:j // 2 * 32 + 32]
+            x += [half(d) * six[0][j] * ((p >> 4) if j % 2 else p & 15) - half(least) * six[1][j] for p in part]
+        return d + least + q + bits, x
+    low, high, scale = byte(128), byte(64), bytes(r.randrange(20) for _ in range(16))
+    x = []
+    for n in range(2):
+        for part in range(4):
+            for l in range(32):
+                a = low[64 * n + 32 * (part % 2) + l]
+                q = (a >> 4 if part > 1 else a & 15) + 16 * (high[32 * n + l] >> 2 * part & 3)
+                x.append(half(d) * scale[8 * n + 2 * part + l // 16] * (q - 32))
+    return low + high + scale + d, x
+
+
+def blocks(t, kind):
+    """Makes the rows of matrices random blocks; the bytes of the blocks by name."""
+    raw = {}
+    size = 256 if kind[-1] == "K" else 32
+    for name, (shape, dtype, data) in t.stored.items():
+        if len(shape) == 2 and shape[1] % size == 0:
+            made = [random_block(t.random, kind) for _ in range(math.prod(shape) // size)]
+            raw[name] = b"".join(b for b, _ in made)
+            t.stored[name] = (shape, "F32", packed([x for _, values in made for x in values], "F32"))
+    return raw
+
+
+def gguf_file(path, t, gpt2, kind, raw, eps):
+    def text(s):
+        return struct.pack("<Q", len(s.encode())) + s.encode()
+
+    def item(key, value):
+        if isinstance(value, str):
+            return text(key) + struct.pack("<I", 8) + text(value)
+        if isinstance(value, float):
+            return text(key) + struct.pack("<If", 6, value)
+        if isinstance(value, list):
+            body = b"".join(text(x) if isinstance(x, str) else struct.pack("<f", x) for x in value)
+            return text(key) + struct.pack("<IIQ", 9, 8 if isinstance(value[0], str) else 6, len(value)) + body
+        return text(key) + struct.pack("<II", 4, value)
+    a = "gpt2." if gpt2 else "llama."
+    names = (("wte", "token_embd"), ("wpe", "position_embd"), ("ln_f", "output_norm"), ("lm_head", "output"),
+             ("ln_1", "attn_norm"), ("attn.c_attn", "attn_qkv"), ("attn.c_proj", "attn_output"), ("ln_2", "ffn_norm"),
+             ("mlp.c_fc", "ffn_up"), ("mlp.c_proj", "ffn_down"), ("h.", "blk.")) if gpt2 else (
+             ("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output"),
+             ("input_layernorm", "attn_norm"), ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"),
+             ("self_attn.v_proj", "attn_v"), ("self_attn.o_proj", "attn_output"),
+             ("post_attention_layernorm", "ffn_norm"), ("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"),
+             ("mlp.down_proj", "ffn_down"), ("model.layers.", "blk."))
+    items = {"general.architecture": a[:-1], a + "context_length": PLACES, a + "embedding_length": D,
+             a + "block_count": LAYERS, a + "feed_forward_length": FF, a + "attention.head_count": HEADS,
+             a + ("attention.layer_norm_epsilon" if gpt2 else "attention.layer_norm_rms_epsilon"): eps}
+    if not gpt2:
+        pieces = ["<unk>", "<s>", "</s>", "\u2581"] + [chr(97 + i) for i in range(VOCABULARY - 4)]
+        items.update({a + "attention.head_count_kv": 1, "tokenizer.ggml.model": "llama",
+                      "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-float(i) for i in range(VOCABULARY)],
+                      "tokenizer.ggml.unknown_token_id": 0})
+    items.update({"tokenizer.ggml.bos_token_id": 5 if gpt2 else 1, "tokenizer.ggml.eos_token_id": 5 if gpt2 else 2})
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(t.stored), len(items)) + b"".join(item(*x) for x in items.items())
+    data = b""
+    for name, (shape, dtype, stored) in t.stored.items():
+        if gpt2 and len(shape) == 2 and "wte" not in name and "wpe" not in name:  # [out,in] in this format
+            values = unpacked(stored, dtype)
+            rows = [values[i:i + shape[1]] for i in range(0, len(values), shape[1])]
+            shape, stored = shape[::-1], packed([x for row in transposed(rows) for x in row], dtype)
+        of, body = kind if name in raw else "f16" if dtype == "F16" else "f32", raw.get(name, stored)
+        for old, new in names:
+            name = name.replace(old, new)
+        data += b"\0" * (-len(data) % 32)
+        head += text(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
+        head += struct.pack("<IQ", GGUF_TYPES[of], len(data))
+        data += body
+    with open(path, "wb") as f:
+        f.write(head + b"\0" * (-len(head) % 32) + data)
+
+
+def write_gguf(folder, name, kind, gpt2_file, sizes):
+    global D, FF, LAYERS
+    saved = D, FF, LAYERS
+    D, FF, LAYERS = sizes
+    t = Tensors(len(name), "F16" if gpt2_file else "F32")
+    config, logits = gpt2(t) if gpt2_file else llama(t, pair=True)
+    logits([5])
+    raw = {} if gpt2_file else blocks(t, kind)
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    with open(os.path.join(folder, name, "expected.json"), "w") as f:
+        json.dump({"inputs": lm_answers(t, logits, config)[:2]}, f)
+    gguf_file(os.path.join(folder, name, "model.gguf"), t, gpt2_file, kind, raw, 1e-5)
+    D, FF, LAYERS = saved
+
+
 def write(folder, name, t, family, answers):
     config, logits = family
     inputs = answers(t, logits, config)
@@ -539,6 +656,11 @@ def main(folder):
             made([5, 6]) if name[0] == "l" else made([5, 6], [1, 7])
             rounded(t, lambda name, shape: len(shape) == 2)
         write(folder, name, t, family(t), answers)
+    write_gguf(folder, "gguf-f16", "f16", True, (8, 12, 2))
+    write_gguf(folder, "gguf-q8_0", "q8_0", False, (32, 32, 2))
+    write_gguf(folder, "gguf-q4_0", "q4_0", False, (32, 32, 1))
+    write_gguf(folder, "gguf-q4_K", "q4_K", False, (256, 4, 1))
+    write_gguf(folder, "gguf-q6_K", "q6_K", False, (256, 4, 1))
 
 
 if __name__ == "__main__":

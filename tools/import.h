@@ -10,7 +10,7 @@
    >>import checkpoint   tensors and configuration of another program
    ============================================================================================== */
 
-/* How a tensor is stored. Q8_0, Q4_0, Q4_K: blocks of GGUF. */
+/* How a tensor is stored. From Q4_0 on: blocks of GGUF. */
 enum {
   FOREIGN_F32,
   FOREIGN_F16,
@@ -18,7 +18,11 @@ enum {
   FOREIGN_I8,
   FOREIGN_I16,
   FOREIGN_I32,
-  FOREIGN_OTHER
+  FOREIGN_OTHER,
+  FOREIGN_Q4_0,
+  FOREIGN_Q8_0,
+  FOREIGN_Q4_K,
+  FOREIGN_Q6_K
 };
 
 typedef struct foreign {
@@ -144,12 +148,65 @@ static float little_float(uint32_t bits) {
   return x;
 }
 
+/* Blocks of GGUF (ggml's ggml-quants.c): y [32] or [256] of one block. Q4_0 and Q8_0: a scale,
+   then 4 or 8 bits. Q4_K: scale and minimum of 8 parts of 32, of 6 bits. Q6_K: 16 parts. */
+static void block_q4_0(const unsigned char *at, float *y) {
+  const float d = half_value(little16(at));
+  int j;
+  for (j = 0; j < 16; j++) {
+    y[j] = (float)((at[2 + j] & 15) - 8) * d;
+    y[j + 16] = (float)((at[2 + j] >> 4) - 8) * d;
+  }
+}
+static void block_q8_0(const unsigned char *at, float *y) {
+  const float d = half_value(little16(at));
+  int j;
+  for (j = 0; j < 32; j++) y[j] = (float)(signed char)at[2 + j] * d;
+}
+static void block_q4_k(const unsigned char *at, float *y) {
+  const float d = half_value(little16(at)), least = half_value(little16(at + 2));
+  const unsigned char *q = at + 4, *bits = at + 16;
+  int j, l;
+  for (j = 0; j < 8; j++) {
+    const int scale = j < 4 ? q[j] & 63 : (q[j + 4] & 15) | (q[j - 4] >> 6) << 4;
+    const int minimum = j < 4 ? q[j + 4] & 63 : q[j + 4] >> 4 | (q[j] >> 6) << 4;
+    const float step = d * (float)scale, low = least * (float)minimum;
+    for (l = 0; l < 32; l++) {
+      const float part = step * (float)(bits[32 * (j / 2) + l] >> 4 * (j % 2) & 15);
+      y[32 * j + l] = part - low;
+    }
+  }
+}
+static void block_q6_k(const unsigned char *at, float *y) {
+  const float d = half_value(little16(at + 208));
+  int i;
+  for (i = 0; i < 256; i++) {
+    const int half = i / 128, part = i % 128 / 32, l = i % 32;
+    const int low = at[64 * half + 32 * (part % 2) + l] >> 4 * (part / 2) & 15;
+    const int high = at[128 + 32 * half + l] >> 2 * part & 3;
+    const int scale = (signed char)at[192 + 8 * half + 2 * part + l / 16];
+    y[i] = d * (float)scale * (float)((low | high << 4) - 32);
+  }
+}
+
+static const struct {
+  int type;
+  size_t bytes, count; /* of a block */
+  void (*read)(const unsigned char *at, float *y);
+} block_types[] = {{FOREIGN_Q4_0, 18, 32, block_q4_0},
+                   {FOREIGN_Q8_0, 34, 32, block_q8_0},
+                   {FOREIGN_Q4_K, 144, 256, block_q4_k},
+                   {FOREIGN_Q6_K, 210, 256, block_q6_k}};
+
 /* Its numbers; the caller frees them. */
 static float *foreign_floats(const checkpoint *p, const foreign *t) {
   float *x = (float *)take(t->count, sizeof *x);
   const size_t row = t->scales_count ? t->count / t->scales_count : 0;
-  size_t i;
-  for (i = 0; i < t->count; i++) {
+  size_t i, k;
+  for (k = 0; t->type > FOREIGN_OTHER && k < COUNT(block_types); k++)
+    for (i = 0; block_types[k].type == t->type && i < t->count / block_types[k].count; i++)
+      block_types[k].read(t->data + i * block_types[k].bytes, x + i * block_types[k].count);
+  for (i = 0; t->type <= FOREIGN_OTHER && i < t->count; i++) {
     const unsigned char *at = t->data;
     switch (t->type) {
       case FOREIGN_F32: x[i] = little_float(little32(at + 4 * i)); break;
@@ -590,44 +647,54 @@ static int key_layers(checkpoint *p, const char *name, int otherwise) {
   return layers;
 }
 
+/* transposed: matrices are [in,out], as those of Hugging Face. */
+static void gpt2_network(checkpoint *p, const char *block, int layers, double eps, int tied,
+                         int transposed) {
+  const char *t = transposed ? "T" : "";
+  p->k.task = "lm";
+  p->k.tie = tied ? "out" : "none";
+  put_line(&p->decoder, "learn_pos -> repeat(%d, %s) -> norm(eps=%.9g)", layers, block, eps);
+  put_line(&p->rules,
+           "tgt.embed wte.weight\n"
+           "decoder.0.w wpe.weight <\n"
+           "decoder.1.*.0.0.g h.*.ln_1.weight\ndecoder.1.*.0.0.b h.*.ln_1.bias\n"
+           "decoder.1.*.0.1.w_q h.*.attn.c_attn.weight %s 0/3\n"
+           "decoder.1.*.0.1.w_k h.*.attn.c_attn.weight %s 1/3\n"
+           "decoder.1.*.0.1.w_v h.*.attn.c_attn.weight %s 2/3\n"
+           "decoder.1.*.0.1.b_q h.*.attn.c_attn.bias 0/3\n"
+           "decoder.1.*.0.1.b_k h.*.attn.c_attn.bias 1/3\n"
+           "decoder.1.*.0.1.b_v h.*.attn.c_attn.bias 2/3\n"
+           "decoder.1.*.0.1.w_o h.*.attn.c_proj.weight %s\n"
+           "decoder.1.*.0.1.b_o h.*.attn.c_proj.bias\n",
+           t, t, t, t);
+  put_line(&p->rules,
+           "decoder.1.*.1.0.g h.*.ln_2.weight\ndecoder.1.*.1.0.b h.*.ln_2.bias\n"
+           "decoder.1.*.1.1.w h.*.mlp.c_fc.weight %s\ndecoder.1.*.1.1.b h.*.mlp.c_fc.bias\n"
+           "decoder.1.*.1.2.w h.*.mlp.c_proj.weight %s\ndecoder.1.*.1.2.b h.*.mlp.c_proj.bias\n"
+           "decoder.2.g ln_f.weight\ndecoder.2.b ln_f.bias\n"
+           "- *h.*.attn.bias\n- *h.*.attn.masked_bias\nout.b 0\n%s",
+           t, t, tied ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+}
+
 static void gpt2_family(checkpoint *p) {
   const int d = key_size(p, "n_embd", 768), n = key_size(p, "n_inner", 4 * d);
   const int layers = key_layers(p, "n_layer", 12);
   const double eps = key_number(p, "layer_norm_epsilon", 1e-5);
   const char *act = key_activation(p, "activation_function", "gelu_new");
   const int scaled = key_true(p, "scale_attn_weights", 1);
+  char block[200];
   key_must(p, "scale_attn_by_inverse_layer_idx", "false");
   key_must(p, "add_cross_attention", "false");
-  p->k.task = "lm";
   p->k.d_model = d;
   p->k.heads = key_size(p, "n_head", 12);
-  p->k.tie = key_true(p, "tie_word_embeddings", 1) ? "out" : "none";
   p->k.dropout = (float)key_number(p, "resid_pdrop", 0.1);
   length_is(p, key_size(p, "n_positions", 1024), 1);
   specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
                key_token(p, "eos_token_id"));
-  put_line(&p->decoder,
-           "learn_pos -> repeat(%d, res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> "
-           "res(norm(eps=%.9g) -> ffl(%d, %s))) -> norm(eps=%.9g)",
-           layers, eps, scaled ? "" : ", scale=1", eps, n, act, eps);
-  put_line(&p->rules,
-           "tgt.embed wte.weight\n"
-           "decoder.0.w wpe.weight <\n"
-           "decoder.1.*.0.0.g h.*.ln_1.weight\ndecoder.1.*.0.0.b h.*.ln_1.bias\n"
-           "decoder.1.*.0.1.w_q h.*.attn.c_attn.weight T 0/3\n"
-           "decoder.1.*.0.1.w_k h.*.attn.c_attn.weight T 1/3\n"
-           "decoder.1.*.0.1.w_v h.*.attn.c_attn.weight T 2/3\n"
-           "decoder.1.*.0.1.b_q h.*.attn.c_attn.bias 0/3\n"
-           "decoder.1.*.0.1.b_k h.*.attn.c_attn.bias 1/3\n"
-           "decoder.1.*.0.1.b_v h.*.attn.c_attn.bias 2/3\n"
-           "decoder.1.*.0.1.w_o h.*.attn.c_proj.weight T\n"
-           "decoder.1.*.0.1.b_o h.*.attn.c_proj.bias\n"
-           "decoder.1.*.1.0.g h.*.ln_2.weight\ndecoder.1.*.1.0.b h.*.ln_2.bias\n"
-           "decoder.1.*.1.1.w h.*.mlp.c_fc.weight T\ndecoder.1.*.1.1.b h.*.mlp.c_fc.bias\n"
-           "decoder.1.*.1.2.w h.*.mlp.c_proj.weight T\ndecoder.1.*.1.2.b h.*.mlp.c_proj.bias\n"
-           "decoder.2.g ln_f.weight\ndecoder.2.b ln_f.bias\n"
-           "- *h.*.attn.bias\n- *h.*.attn.masked_bias\nout.b 0\n%s",
-           *p->k.tie == 'o' ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+  snprintf(block, sizeof block,
+           "res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> res(norm(eps=%.9g) -> ffl(%d, %s))", eps,
+           scaled ? "" : ", scale=1", eps, n, act);
+  gpt2_network(p, block, layers, eps, key_true(p, "tie_word_embeddings", 1), 1);
 }
 
 /* Refuses a rescaling of the rotary positions; returns their base. */
@@ -1525,6 +1592,366 @@ static void ct2_read(checkpoint *p, const char *folder, const char *path) {
 }
 
 /* ==============================================================================================
+   >>import gguf   files of llama.cpp, with the tokenizer inside
+   ============================================================================================== */
+
+/* Values: 0 to 7 u8, i8, u16, i16, u32, i32, f32, bool; 8 text; 9 array; 10 to 12 u64, i64, f64. */
+enum { GGUF_TEXT = 8, GGUF_ARRAY = 9 };
+
+/* A value of the metadata. Of an array: the type of its items and their bytes. */
+typedef struct gguf_value {
+  syn_text key, text;
+  uint32_t type;
+  double number;
+  uint64_t count;
+  const unsigned char *items;
+  int used;
+} gguf_value;
+
+typedef struct gguf {
+  checkpoint *p;
+  gguf_value *at; /* [count] */
+  size_t count;
+} gguf;
+
+static uint64_t reader_long(reader *r) { return little64(reader_take(r, 8)); }
+static syn_text gguf_text(reader *r) {
+  const uint64_t size = reader_long(r);
+  syn_text text;
+  text.size = size > r->left ? r->left + 1 : (size_t)size; /* too long: fails */
+  text.at = (const char *)reader_take(r, text.size);
+  return text;
+}
+static size_t gguf_size(const reader *r, uint32_t type) {
+  static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  if (type >= COUNT(sizes))
+    fail(FAILED_JOB, "%s: a value of type %lu", r->p->path, (unsigned long)type);
+  return sizes[type];
+}
+static double gguf_number(uint32_t type, const unsigned char *at) {
+  double x = 0.0;
+  uint64_t bits;
+  switch (type) {
+    case 0:
+    case 7: return *at;
+    case 1: return (signed char)*at;
+    case 2: return little16(at);
+    case 3: return (int16_t)(uint16_t)little16(at);
+    case 4: return little32(at);
+    case 5: return (int32_t)little32(at);
+    case 6: return (double)little_float(little32(at));
+    case 12:
+      bits = little64(at);
+      memcpy(&x, &bits, sizeof x);
+      return x;
+    default: return type == 11 ? (double)(int64_t)little64(at) : (double)little64(at);
+  }
+}
+
+static gguf_value gguf_read_value(reader *r) {
+  gguf_value v;
+  uint64_t i;
+  memset(&v, 0, sizeof v);
+  v.key = gguf_text(r);
+  v.type = reader_int(r);
+  if (v.type == GGUF_TEXT) {
+    v.text = gguf_text(r);
+  } else if (v.type == GGUF_ARRAY) {
+    v.type = reader_int(r);
+    v.count = reader_long(r);
+    v.items = r->at;
+    if (v.type == GGUF_ARRAY || v.count > r->left)
+      fail(FAILED_JOB, "%s: an array of its metadata is damaged", r->p->path);
+    if (v.type != GGUF_TEXT) reader_take(r, size_mul(gguf_size(r, v.type), (size_t)v.count));
+    for (i = 0; v.type == GGUF_TEXT && i < v.count; i++) gguf_text(r);
+  } else {
+    v.number = gguf_number(v.type, reader_take(r, gguf_size(r, v.type)));
+  }
+  return v;
+}
+
+/* The value of a key, behind the name of its group; null: it is not there. */
+static gguf_value *gguf_find(gguf *g, const char *name, const char *architecture) {
+  char key[120];
+  size_t i;
+  snprintf(key, sizeof key, "%s%s", architecture, name);
+  for (i = 0; i < g->count; i++) {
+    if (!text_is(g->at[i].key, key)) continue;
+    g->at[i].used = 1;
+    return &g->at[i];
+  }
+  return NULL;
+}
+static double gguf_get(gguf *g, const char *architecture, const char *name, double otherwise) {
+  const gguf_value *v = gguf_find(g, name, architecture);
+  if (v && (v->type == GGUF_TEXT || v->items))
+    fail(FAILED_JOB, "%s: %s%s is no number", g->p->path, architecture, name);
+  return v ? v->number : otherwise;
+}
+static int gguf_int(gguf *g, const char *architecture, const char *name, int otherwise) {
+  const double x = gguf_get(g, architecture, name, (double)otherwise);
+  if (!(x >= 1.0 && x <= 16777216.0 && x == floor(x)))
+    fail(FAILED_JOB, "%s: %s%s is %g, wanted: from 1 to 16777216", g->p->path, architecture, name,
+         x);
+  return (int)x;
+}
+static int gguf_token(gguf *g, const char *name) {
+  const double x = gguf_get(g, "tokenizer.ggml.", name, -1.0);
+  return x >= 0.0 && x <= 16777216.0 ? (int)x : -1;
+}
+
+/* The name that the other formats have for a tensor of a block, or outside of them. */
+static const char *gguf_name(checkpoint *p, syn_text name, int gpt2) {
+  static const char *const names[][3] = {{"token_embd", "embed_tokens", "wte"},
+                                         {"position_embd", "", "wpe"},
+                                         {"output_norm", "norm", "ln_f"},
+                                         {"output", "lm_head", "lm_head"},
+                                         {"attn_norm", "input_layernorm", "ln_1"},
+                                         {"attn_q", "self_attn.q_proj", ""},
+                                         {"attn_k", "self_attn.k_proj", ""},
+                                         {"attn_v", "self_attn.v_proj", ""},
+                                         {"attn_qkv", "", "attn.c_attn"},
+                                         {"attn_output", "self_attn.o_proj", "attn.c_proj"},
+                                         {"ffn_norm", "post_attention_layernorm", "ln_2"},
+                                         {"ffn_gate", "mlp.gate_proj", ""},
+                                         {"ffn_up", "mlp.up_proj", "mlp.c_fc"},
+                                         {"ffn_down", "mlp.down_proj", "mlp.c_proj"}};
+  char *whole = (char *)checkpoint_keep(p, take(name.size + 80, 1));
+  char part[80], end[40];
+  int layer = -1;
+  size_t i;
+  memcpy(whole, name.at, name.size);
+  if (sscanf(whole, "blk.%d.%79[a-z_].%39s", &layer, part, end) != 3) {
+    layer = -1;
+    if (sscanf(whole, "%79[a-z_].%39s", part, end) != 2) return whole;
+  }
+  for (i = 0; i < COUNT(names); i++) {
+    const char *other = names[i][1 + gpt2];
+    if (strcmp(part, names[i][0]) || !*other) continue;
+    if (layer < 0) snprintf(whole, name.size + 80, "%s.%s", other, end);
+    else
+      snprintf(whole, name.size + 80, "%s.%d.%s.%s", gpt2 ? "h" : "layers", layer, other, end);
+    break;
+  }
+  return whole;
+}
+
+/* The description of a tensor: name, axes from the innermost one, type, place behind `data`. */
+static uint64_t gguf_tensor(reader *r, int gpt2) {
+  static const int types[][2] = {{0, FOREIGN_F32},  {1, FOREIGN_F16},   {2, FOREIGN_Q4_0},
+                                 {8, FOREIGN_Q8_0}, {12, FOREIGN_Q4_K}, {14, FOREIGN_Q6_K},
+                                 {30, FOREIGN_BF16}};
+  const syn_text name = gguf_text(r);
+  const char *other = gguf_name(r->p, name, gpt2);
+  const uint32_t rank = reader_int(r);
+  foreign *t;
+  uint32_t k, type;
+  if (rank > 4)
+    fail(FAILED_JOB, "%s: tensor %s has %lu axes", r->p->path, other, (unsigned long)rank);
+  t = checkpoint_add(r->p, other, FOREIGN_OTHER, (int)rank);
+  for (k = 0; k < rank; k++) {
+    const uint64_t n = reader_long(r);
+    t->shape[rank - 1 - k] = n > SIZE_MAX ? SIZE_MAX : (size_t)n;
+    t->count = size_mul(t->count, t->shape[rank - 1 - k]);
+  }
+  type = reader_int(r);
+  for (k = 0; k < COUNT(types); k++)
+    if (types[k][0] == (int)type) t->type = types[k][1];
+  if (t->type == FOREIGN_OTHER)
+    fail(FAILED_JOB,
+         "%s: tensor %s: type %lu is not read; wanted: f32, f16, bf16, q8_0, q4_0, "
+         "q4_K, q6_K",
+         r->p->path, other, (unsigned long)type);
+  t->bytes = size_mul(t->count, t->type == FOREIGN_F32 ? 4 : 2);
+  for (k = 0; k < COUNT(block_types); k++) {
+    if (block_types[k].type != t->type) continue;
+    if (!rank || t->shape[rank - 1] % block_types[k].count)
+      fail(FAILED_JOB, "%s: rows of tensor %s are no whole blocks", r->p->path, other);
+    t->bytes = size_mul(t->count / block_types[k].count, block_types[k].bytes);
+  }
+  return reader_long(r);
+}
+
+/* Item i of an array of numbers. */
+static double gguf_item(const gguf_value *v, uint64_t i) {
+  static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  return gguf_number(v->type, v->items + (size_t)i * sizes[v->type]);
+}
+static syn_text gguf_next(const unsigned char **at) {
+  syn_text text;
+  text.size = (size_t)little64(*at);
+  text.at = (const char *)*at + 8;
+  *at += 8 + text.size;
+  return text;
+}
+
+/* How the texts of a byte-level tokenizer are split; -1: it is not known. */
+static int gguf_pre(syn_text pre) {
+  static const char *const names[] = {"", "default", "gpt-2", "smollm", "qwen2", "llama-bpe"};
+  static const int options[] = {0,
+                                0,
+                                0,
+                                SYN_PIECES_DIGIT,
+                                SYN_PIECES_GPT4 | SYN_PIECES_DIGIT,
+                                SYN_PIECES_GPT4 | SYN_PIECES_DIGITS | SYN_PIECES_WHOLE};
+  size_t i;
+  for (i = 0; i < COUNT(names); i++)
+    if (text_is(pre, names[i])) return options[i];
+  return -1;
+}
+
+static void gguf_tokenizer(gguf *g, size_t rows) {
+  static const int types[] = {SYN_PIECE_NORMAL,  SYN_PIECE_NORMAL, SYN_PIECE_CONTROL,
+                              SYN_PIECE_CONTROL, SYN_PIECE_USER,   SYN_PIECE_UNUSED,
+                              SYN_PIECE_BYTE};
+  gguf_value *model = gguf_find(g, "model", "tokenizer.ggml.");
+  gguf_value *tokens = gguf_find(g, "tokens", "tokenizer.ggml.");
+  gguf_value *scores = gguf_find(g, "scores", "tokenizer.ggml.");
+  gguf_value *kinds = gguf_find(g, "token_type", "tokenizer.ggml.");
+  gguf_value *merges = gguf_find(g, "merges", "tokenizer.ggml.");
+  gguf_value *pre = gguf_find(g, "pre", "tokenizer.ggml.");
+  const int bytes = model && text_is(model->text, "gpt2");
+  token_list l = token_list_of(g->p->path);
+  const unsigned char *at;
+  uint64_t i;
+  if (!model || !tokens || tokens->type != GGUF_TEXT || (!bytes && !text_is(model->text, "llama")))
+    return;
+  if ((scores && (scores->type != 6 || scores->count != tokens->count)) ||
+      (kinds && (kinds->type == GGUF_TEXT || kinds->count != tokens->count)) ||
+      (merges && merges->type != GGUF_TEXT))
+    fail(FAILED_JOB, "%s: the arrays of its tokenizer do not fit", g->p->path);
+  for (i = 0, at = tokens->items; i < tokens->count; i++) {
+    const double kind = kinds ? gguf_item(kinds, i) : 1.0;
+    token_set(&l, (size_t)i, gguf_next(&at), scores ? gguf_item(scores, i) : 0.0,
+              kind >= 0.0 && kind < 7.0 ? types[(int)kind] : SYN_PIECE_NORMAL);
+  }
+  for (i = 0, at = merges ? merges->items : NULL; bytes && merges && i < merges->count; i++)
+    token_merge_line(&l, gguf_next(&at));
+  l.parts.special[SYN_PAD] = gguf_token(g, "padding_token_id");
+  l.parts.special[SYN_UNKNOWN] = gguf_token(g, "unknown_token_id");
+  l.parts.special[SYN_BEGIN] = gguf_token(g, "bos_token_id");
+  l.parts.special[SYN_END] = gguf_token(g, "eos_token_id");
+  l.parts.options = bytes ? gguf_pre(pre ? pre->text : syn_text_of("")) : SYN_PIECES_BYTES;
+  if (l.parts.options < 0)
+    fail(FAILED_JOB, "%s: tokenizer.ggml.pre: %.*s is not read", g->p->path, short_size(pre->text),
+         pre->text.at);
+  if (!bytes && gguf_get(g, "tokenizer.ggml.", "add_space_prefix", 1.0) != 0.0)
+    l.parts.options |= SYN_PIECES_SPACE;
+  g->p->tokenizers[SYN_SRC] = g->p->tokenizers[SYN_TGT] =
+      token_list_end(g->p->c, &l, bytes ? "gpt2" : "llama", rows);
+}
+
+static void gguf_llama(gguf *g, const char *a) {
+  const int qwen = !strcmp(a, "qwen2.");
+  gguf_value *scaling = gguf_find(g, "rope.scaling.type", a);
+  llama_shape s;
+  memset(&s, 0, sizeof s);
+  if (scaling && !text_is(scaling->text, "none"))
+    fail(FAILED_JOB, "%s: rope.scaling.type: %.*s is not read", g->p->path,
+         short_size(scaling->text), scaling->text.at);
+  s.d = gguf_int(g, a, "embedding_length", 0);
+  s.n = gguf_int(g, a, "feed_forward_length", 0);
+  s.layers = gguf_int(g, a, "block_count", 0);
+  s.heads = gguf_int(g, a, "attention.head_count", 0);
+  s.kv = gguf_int(g, a, "attention.head_count_kv", s.heads);
+  s.c = gguf_int(g, a, "attention.key_length", s.d / s.heads);
+  s.eps = gguf_get(g, a, "attention.layer_norm_rms_epsilon", 1e-5);
+  s.base = gguf_get(g, a, "rope.freq_base", 10000.0);
+  s.bias = qwen ? 2 : 0;
+  s.gate = "swiglu";
+  s.layout = qwen ? "half" : "pair"; /* the rows of q and k lie so in the file */
+  if (gguf_int(g, a, "rope.dimension_count", s.c) != s.c ||
+      gguf_int(g, a, "attention.value_length", s.c) != s.c)
+    fail(FAILED_JOB, "%s: rope.dimension_count or value_length is not the width of a head",
+         g->p->path);
+  if ((size_t)s.layers > g->p->count) fail(FAILED_JOB, "%s: block_count is wrong", g->p->path);
+  length_is(g->p, gguf_int(g, a, "context_length", 2048), 0);
+  llama_network(g->p, &s, !checkpoint_find(g->p, "lm_head.weight"));
+}
+
+static void gguf_gpt2(gguf *g, const char *a) {
+  const double eps = gguf_get(g, a, "attention.layer_norm_epsilon", 1e-5);
+  const int layers = gguf_int(g, a, "block_count", 0), n = gguf_int(g, a, "feed_forward_length", 0);
+  char block[200];
+  g->p->k.d_model = gguf_int(g, a, "embedding_length", 0);
+  g->p->k.heads = gguf_int(g, a, "attention.head_count", 0);
+  if ((size_t)layers > g->p->count) fail(FAILED_JOB, "%s: block_count is wrong", g->p->path);
+  length_is(g->p, gguf_int(g, a, "context_length", 1024), 1);
+  snprintf(block, sizeof block,
+           "res(norm(eps=%.9g) -> syn_att(V, bias=1)) -> res(norm(eps=%.9g) -> ffl(%d, gelu))", eps,
+           eps, n);
+  gpt2_network(g->p, block, layers, eps, !checkpoint_find(g->p, "lm_head.weight"), 0);
+}
+
+/* Keys of the architecture that nothing has read might change what is computed. */
+static void gguf_keys_done(const gguf *g, const char *a) {
+  size_t i;
+  for (i = 0; i < g->count; i++) {
+    const gguf_value *v = &g->at[i];
+    if (v->used || v->key.size < strlen(a) || memcmp(v->key.at, a, strlen(a))) continue;
+    if (text_is(v->key, "llama.vocab_size") || text_is(v->key, "qwen2.vocab_size")) continue;
+    fail(FAILED_JOB,
+         "%s: %.*s: this key is not known, so that the network might compute something "
+         "else",
+         g->p->path, short_size(v->key), v->key.at);
+  }
+}
+
+/* Places of the tensors count from the first multiple of the alignment behind all descriptions. */
+static void gguf_places(gguf *g, const reader *r, const uint64_t *places, size_t size) {
+  const size_t unit = (size_t)gguf_int(g, "general.", "alignment", 32);
+  const size_t head = size - r->left, data = (head + unit - 1) / unit * unit;
+  size_t i;
+  for (i = 0; i < g->p->count; i++) {
+    foreign *t = &g->p->tensors[i];
+    if (data > size || places[i] > size - data || t->bytes > size - data - (size_t)places[i])
+      fail(FAILED_JOB, "%s: tensor %s lies behind its end", g->p->path, t->name);
+    t->data = r->at - head + data + (size_t)places[i];
+  }
+}
+
+static void gguf_read(checkpoint *p, const char *path) {
+  reader r = reader_of(p, path);
+  const size_t size = r.left;
+  uint64_t tensors, i, *places;
+  const foreign *table;
+  gguf_value *name;
+  gguf g;
+  int gpt2;
+  memset(&g, 0, sizeof g);
+  g.p = p;
+  reader_take(&r, 4);
+  i = reader_int(&r);
+  if (i != 2 && i != 3) fail(FAILED_JOB, "%s: version %.0f of GGUF is not read", path, (double)i);
+  tensors = reader_long(&r);
+  i = reader_long(&r);
+  if (tensors > r.left / 24 || i > r.left / 12)
+    fail(FAILED_JOB, "%s: more tensors and keys than it has bytes", path);
+  g.at = (gguf_value *)checkpoint_keep(p, take((size_t)i, sizeof *g.at));
+  for (; i; i--) g.at[g.count++] = gguf_read_value(&r);
+  name = gguf_find(&g, "architecture", "general.");
+  gpt2 = name && text_is(name->text, "gpt2");
+  if (!name || (!gpt2 && !text_is(name->text, "llama") && !text_is(name->text, "qwen2")))
+    fail(FAILED_JOB, "%s: general.architecture: %.*s is not read; wanted: llama, qwen2, gpt2", path,
+         name ? short_size(name->text) : 7, name ? name->text.at : "nothing");
+  places = (uint64_t *)checkpoint_keep(p, take((size_t)tensors, sizeof *places));
+  for (i = 0; i < tensors; i++) places[i] = gguf_tensor(&r, gpt2);
+  gguf_places(&g, &r, places, size);
+  if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
+  if (gpt2) gguf_gpt2(&g, "gpt2.");
+  else
+    gguf_llama(&g, text_is(name->text, "qwen2") ? "qwen2." : "llama.");
+  specials_are(p, gguf_token(&g, "padding_token_id"), gguf_token(&g, "unknown_token_id"),
+               gguf_token(&g, "bos_token_id"), gguf_token(&g, "eos_token_id"));
+  table = checkpoint_find(p, gpt2 ? "wte.weight" : "embed_tokens.weight");
+  if (!table || table->rank != 2 || table->shape[0] > 1 << 24)
+    fail(FAILED_JOB, "%s: tensor token_embd.weight is missing", path);
+  p->vocabulary[0].count = p->vocabulary[1].count = (int)table->shape[0];
+  gguf_tokenizer(&g, table->shape[0]);
+  gguf_keys_done(&g, gpt2 ? "gpt2." : text_is(name->text, "qwen2") ? "qwen2." : "llama.");
+}
+
+/* ==============================================================================================
    >>import   a checkpoint becomes a model
    ============================================================================================== */
 
@@ -1546,7 +1973,9 @@ static void checkpoint_read(checkpoint *p) {
     fail(FAILED_JOB,
          "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file", p->path);
   fclose(f);
-  if (is_ct2(head, got)) ct2_read(p, folder, path);
+  if (got > 4 && !memcmp(head, "GGUF", 4)) gguf_read(p, path);
+  else if (is_ct2(head, got))
+    ct2_read(p, folder, path);
   else if (path == config || (got > 8 && head[8] == '{'))
     folder_read(p, folder);
   else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2)))
@@ -1575,21 +2004,22 @@ static void checkpoint_size(const checkpoint *p) {
          theirs);
 }
 
-/* The tokenizer that the options name, or the one in the folder of the checkpoint. Its numbers of
-   padding, unknown, begin and end then count, not those of the configuration. */
+/* The tokenizer that the options name, the one in the file, or in the folder of the checkpoint. Its
+   numbers of padding, unknown, begin and end then count, not those of the configuration. */
 static void checkpoint_tokenizer(checkpoint *p) {
   const char *wanted = p->options->tokenizer;
-  const int count = p->vocabulary[SYN_TGT].count;
   char *file = tokenizer_path(p->path);
   int side, i;
-  if (!wanted && strcmp(file, p->path) != 0) wanted = file;
+  if (!wanted && !p->tokenizers[SYN_TGT] && strcmp(file, p->path) != 0) wanted = file;
   if (wanted) {
-    syn_tokenizer *t = tokenizer_read(p->c, wanted, (size_t)count);
-    for (side = 0; side < 2; side++)
-      for (i = 0; i < 4; i++) p->vocabulary[side].special[i] = syn_tokenizer_number(t, i);
+    syn_tokenizer_free(p->tokenizers[SYN_TGT]);
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] =
+        tokenizer_read(p->c, wanted, (size_t)p->vocabulary[SYN_TGT].count);
     if (p->options->report) fprintf(p->options->report, "tokenizer %s\n", wanted);
-    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = t;
   }
+  for (side = 0; side < 2; side++)
+    for (i = 0; i < 4 && p->tokenizers[side]; i++)
+      p->vocabulary[side].special[i] = syn_tokenizer_number(p->tokenizers[side], i);
   free(file);
 }
 
