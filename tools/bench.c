@@ -23,6 +23,9 @@
 #ifndef _WIN32
 #include <sys/resource.h>
 #endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "text.h"
 #include "options.h"
@@ -152,6 +155,9 @@ static double network_gflop(const network *n, const char *attn) {
   return 3 * 2 * sum * 1e-9;
 }
 
+/* The default rate of dropout. */
+static double network_drop(const network *n) { return n->encoders ? 0.1 : 0.0; }
+
 /* A model of the configuration, pre-norm. Language models have learned positions and gelu; llama15m
    has rms_norm and glu. */
 static syn_model *network_model(syn_context *c, const network *n, const char *attn, double drop) {
@@ -270,7 +276,7 @@ static int run_train(const arguments *a) {
   syn_model *m;
   syn_trainer *t;
   if (!steps) steps = strcmp(n->name, "base") == 0 ? 7 : 20;
-  if (drop < 0.0) drop = n->encoders ? 0.1 : 0.0;
+  if (drop < 0.0) drop = network_drop(n);
   context_open(&c, a);
   m = network_model(&c, n, opt_text(a, "attn"), drop);
   params = parameters(m);
@@ -294,22 +300,44 @@ static int run_train(const arguments *a) {
    >>bench decode   the time of decoding outputs of a fixed length
    ============================================================================================== */
 
-/* A decoder that never chooses the end token, whose bias is set to -10000. *plan: the planned MiB of
-   model and decoder. */
-static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
-                                const arguments *a, double *plan) {
+/* `sentences` random sources. */
+static syn_batch decode_data(const network *n, int sentences) {
+  syn_random r;
+  syn_batch b;
+  r.state = 1;
+  memset(&b, 0, sizeof b);
+  b.count = sentences;
+  b.src_width = n->src;
+  if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
+  return b;
+}
+
+static syn_decode_config decode_config(const network *n, const arguments *a) {
   syn_decode_config k;
-  syn_decoder *d;
-  syn_plan p;
   memset(&k, 0, sizeof k);
   k.sentences = opt_int(a, "batch");
   k.beam = opt_int(a, "beam");
   k.source_len = n->src;
   k.max_len = n->tgt;
   k.type = opt_text(a, "type");
-  syn_model_find(m, "out.b")->x[SYN_END] = -1e4f;
+  return k;
+}
+
+/* The planned MiB of model and decoder. */
+static double decode_plan(syn_context *c, const syn_model *m, const network *n,
+                          const arguments *a) {
+  const syn_decode_config k = decode_config(n, a);
+  syn_plan p;
   syn_plan_of(c, syn_model_config(m), NULL, &k, &p);
-  *plan = (double)(*opt_text(a, "file") ? p.packed : p.weights + p.decoding) / 1048576.0;
+  return (double)(*opt_text(a, "file") ? p.packed : p.weights + p.decoding) / 1048576.0;
+}
+
+/* A decoder that never chooses the end token, whose bias is set to -10000. */
+static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
+                                const arguments *a) {
+  const syn_decode_config k = decode_config(n, a);
+  syn_decoder *d;
+  syn_model_find(m, "out.b")->x[SYN_END] = -1e4f;
   d = syn_decoder_new(c, m, &k);
   check(c);
   return d;
@@ -363,21 +391,227 @@ static int run_decode(const arguments *a) {
   syn_context c;
   syn_model *m;
   syn_decoder *d;
-  syn_batch b;
-  syn_random r;
+  syn_batch b = decode_data(n, opt_int(a, "batch"));
   context_open(&c, a);
-  r.state = 1;
-  memset(&b, 0, sizeof b);
-  b.count = opt_int(a, "batch");
-  b.src_width = n->src;
-  if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
   m = decode_model(&c, n, opt_text(a, "file"));
-  d = decode_open(&c, m, n, a, &plan);
+  plan = decode_plan(&c, m, n, a);
+  d = decode_open(&c, m, n, a);
   decode_once(&c, d, &b, n->tgt);
   for (i = 0; i < reps; i++) times[i] = decode_once(&c, d, &b, n->tgt) * 1e3;
   decode_print(a, n, median(times, (size_t)reps), plan);
   syn_decoder_free(d);
   syn_model_free(m);
+  return 0;
+}
+
+/* ==============================================================================================
+   >>bench scale   the speed-up that the loops of a training step or of decoding allow
+   ============================================================================================== */
+
+/* A thread pool for syn_options.parallel that runs the slices of each loop one after the other, in
+   one thread, and times them. A step always runs the same loops in the same order, so the shortest
+   of several times of each loop counts. With T threads a step takes as long as what stands between
+   the loops, the critical path of each loop, and the fork and join of each. */
+
+typedef struct scale_loop {
+  syn_task task;
+  double sum, critical; /* seconds: of all its slices; of the thread that ends last */
+} scale_loop;
+
+typedef struct scale {
+  scale_loop *loops;
+  size_t count, capacity, at; /* loops of a step; the next one of this step */
+  double inside;              /* seconds of this step in scale_run */
+  double outside;             /* least seconds of a step between loops */
+} scale;
+
+/* The kinds of loops; all others are "other". */
+static const struct {
+  syn_task task;
+  const char *name;
+} scale_kinds[] = {
+    {syn__task_gemm, "gemm"},            {syn__task_pack, "pack"},
+    {syn__task_drop, "dropout"},         {syn__task_acc, "accumulate"},
+    {syn__task_zero, "zero"},            {syn__task_binary, "add"},
+    {syn__task_act, "act"},              {syn__task_ff_back, "act backward"},
+    {syn__task_norm, "norm"},            {syn__task_norm_dx, "norm dx"},
+    {syn__task_norm_dg, "norm dg"},      {syn__task_lookup, "embedding"},
+    {syn__task_lookup_dw, "embedding dw"}, {syn__task_heads, "attention"},
+    {syn__task_heads_back, "attention backward"}, {syn__task_shared, "attention shared"},
+    {syn__task_att_step, "attention step"}, {syn__task_loss, "loss"},
+    {syn__task_squares, "gradient norm"}, {syn__task_update, "optimizer"},
+};
+
+static size_t scale_kind(syn_task task) {
+  size_t i = 0;
+  while (i < COUNT(scale_kinds) && scale_kinds[i].task != task) i++;
+  return i;
+}
+
+/* The slices of one loop, timed. */
+static void scale_run(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  scale *s = (scale *)user;
+  double begin = seconds(), last = begin, now, sum = 0.0, critical = 0.0;
+  int i;
+  scale_loop *l;
+  for (i = 0; i < n; i++) {
+    task(arg, i);
+    now = seconds();
+    sum += now - last;
+    if (critical < now - last) critical = now - last;
+    last = now;
+  }
+  if (s->at == s->capacity) {
+    s->capacity = 2 * s->capacity + 1024;
+    s->loops = (scale_loop *)realloc(s->loops, s->capacity * sizeof *s->loops);
+    if (!s->loops) no_memory(s->capacity, sizeof *s->loops);
+  }
+  l = &s->loops[s->at];
+  if (s->at++ >= s->count || l->critical > critical) {
+    l->task = ((syn__slices *)arg)->task;
+    l->sum = sum;
+    l->critical = critical;
+  }
+  s->inside += seconds() - begin;
+}
+
+/* What is measured: training steps, or with --batch decoding. */
+typedef struct scale_job {
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_decoder *d;
+  syn_batch b;
+} scale_job;
+
+static void scale_open(scale_job *j, const arguments *a, const network *n, int threads, scale *s) {
+  const int sentences = opt_int(a, "batch");
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  o.threads = threads;
+  o.parallel = scale_run;
+  o.parallel_user = s;
+  o.isa = *opt_text(a, "isa") ? opt_text(a, "isa") : NULL;
+  if (syn_context_init(&j->c, &o)) fail(WRONG_USE, "--isa: %s", j->c.message);
+  j->m = network_model(&j->c, n, "V", sentences ? 0.0 : network_drop(n));
+  j->b = sentences ? decode_data(n, sentences) : train_data(n);
+  j->t = sentences ? NULL : train_open(&j->c, j->m, n, "");
+  j->d = sentences ? decode_open(&j->c, j->m, n, a) : NULL;
+}
+static void scale_close(scale_job *j) {
+  syn_trainer_free(j->t);
+  syn_decoder_free(j->d);
+  syn_model_free(j->m);
+}
+/* The seconds of one step, or of one decoding. */
+static double scale_once(scale_job *j, const network *n) {
+  double start = seconds();
+  if (j->d) return decode_once(&j->c, j->d, &j->b, n->tgt);
+  syn_trainer_step(j->t, &j->b, 1, NULL);
+  check(&j->c);
+  return seconds() - start;
+}
+
+static void scale_nothing(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  UNUSED(t), UNUSED(job), UNUSED(thread), UNUSED(begin), UNUSED(end);
+}
+/* Least seconds of the fork and join of a loop. Those of more threads than the machine has cores are not
+   measured: they grow as the logarithm of the threads. */
+static double scale_fork(int threads, int cores) {
+  enum { LOOPS = 200, REPS = 15 };
+  const int some = threads < cores ? threads : cores;
+  double times[REPS];
+  syn_context c;
+  syn_tape *t;
+  int i, k;
+  if (some < 2) return threads > 1 ? 2e-6 : 0.0;
+  context_of(&c, some, "");
+  t = syn_tape_new(&c, 1);
+  check(&c);
+  for (i = 0; i < REPS; i++) {
+    double start = seconds();
+    memset(&t->waits, 0, sizeof t->waits); /* busy cores lower no number of threads */
+    for (k = 0; k < LOOPS; k++) syn_parallel(t, scale_nothing, NULL, (size_t)some, 1);
+    times[i] = (seconds() - start) / LOOPS;
+  }
+  syn_tape_free(t);
+  median(times, REPS);
+  return times[0] * log((double)threads) / log((double)some);
+}
+
+/* The kinds of loops of a step, in the order of the table. */
+static void scale_kinds_print(const scale *s, int json) {
+  size_t kind, i, count, printed = 0;
+  for (kind = 0; kind <= COUNT(scale_kinds); kind++) {
+    double sum = 0.0, critical = 0.0;
+    for (i = count = 0; i < s->count; i++)
+      if (scale_kind(s->loops[i].task) == kind) {
+        count++;
+        sum += s->loops[i].sum;
+        critical += s->loops[i].critical;
+      }
+    if (!count) continue;
+    printf(json ? "%s{\"kind\":\"%s\",\"count\":%lu,\"ms\":%.3f,\"critical_ms\":%.3f}"
+                : "%s  %-20s %5lu loops  %9.3f ms of work, critical path %9.3f ms",
+           json && printed ? "," : "",
+           kind < COUNT(scale_kinds) ? scale_kinds[kind].name : "other", (unsigned long)count,
+           sum * 1e3, critical * 1e3);
+    if (!json) printf(", %.1f times\n", sum / critical);
+    printed++;
+  }
+}
+
+/* One line for a number of threads; `one`: seconds of a step with one thread. */
+static void scale_print(const arguments *a, const scale *s, int threads, double one, double fork) {
+  double critical = s->outside + (double)s->count * fork;
+  const int json = opt_flag(a, "json");
+  size_t i;
+  for (i = 0; i < s->count; i++) critical += s->loops[i].critical;
+  printf(json ? "{\"config\":\"%s\",\"batch\":%d,\"threads\":%d,\"predicted\":%.2f,"
+                "\"serial\":%.4f,\"ms\":%.3f,\"critical_ms\":%.3f,\"fork_us\":%.2f,\"loops\":["
+              : "scale %s, batch %d, %d threads: predicted speed-up %.2f, serial share %.4f, "
+                "%.2f ms with one thread, critical path %.2f ms, fork and join %.2f us\n",
+         opt_text(a, "config"), opt_int(a, "batch"), threads, one / critical, s->outside / one,
+         one * 1e3, critical * 1e3, fork * 1e6);
+  scale_kinds_print(s, json);
+  printf(json ? "]}\n" : "");
+  fflush(stdout);
+}
+
+/* Steps of one thread and of `threads` in turn. */
+static void scale_measure(const arguments *a, const network *n, int threads, int cores) {
+  const int reps = opt_int(a, "reps");
+  scale s;
+  scale_job one, many;
+  double least = 1e30, took;
+  int i;
+  memset(&s, 0, sizeof s);
+  scale_open(&one, a, n, 1, &s);
+  scale_open(&many, a, n, threads, &s);
+  for (i = -1; i < reps; i++) {
+    took = scale_once(&one, n);
+    if (i >= 0 && took < least) least = took;
+    s.at = 0;
+    s.inside = 0.0;
+    took = scale_once(&many, n) - s.inside;
+    if (i <= 0 || took < s.outside) s.outside = took;
+    s.count = i < 0 ? 0 : s.at;
+  }
+  scale_print(a, &s, threads, least, scale_fork(threads, cores));
+  scale_close(&one);
+  scale_close(&many);
+  free(s.loops);
+}
+
+static int run_scale(const arguments *a) {
+  const network *n = network_of(opt_text(a, "config"));
+  int threads = opt_int(a, "threads"), cores = 1;
+#ifdef _OPENMP
+  cores = omp_get_num_procs();
+#endif
+  if (threads) scale_measure(a, n, threads, cores);
+  else
+    for (threads = 1; threads <= SYN_MAX_THREADS; threads *= 2) scale_measure(a, n, threads, cores);
   return 0;
 }
 
@@ -692,9 +926,6 @@ static int run_gemm(const arguments *a) {
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, PEERS_MOST = 6 };
 enum { IDLE_MS = 40 }; /* the threads of a library keep spinning that long after a call */
@@ -1080,6 +1311,17 @@ static const option prefill_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option scale_options[] = {
+    {"config", 0, CHOICE, "small", "tiny|small|base|long|gpt128|gpt384|lm|lm384", "the network"},
+    {"batch", 0, INT, "0", "0..4096", "sentences decoded together; 0: training steps"},
+    {"beam", 0, INT, "1", "1..64", "of decoding"},
+    {"type", 0, CHOICE, "f32", "f32|i8", "of decoding"},
+    {"threads", 0, INT, "0", "0..64", "predicted for so many; 0: for 1, 2, 4 ... 64"},
+    {"reps", 0, INT, "5", "1..100000", "steps of which the shortest times count, after one"},
+    {"isa", 0, TEXT, "", "ISA", "kernels to use; not given: the fastest of this machine"},
+    {"json", 0, FLAG, "off", "", "one JSON object a number of threads"},
+    END_OF_OPTIONS};
+
 static const option gemm_options[] = {
     {"shape", 0, TEXT, "512,256,256", "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
     {"batch", 0, INT, "1", "1..65536", "products per call, like heads of attention"},
@@ -1095,6 +1337,8 @@ static const command_row commands[] = {
      "tokens a second of outputs of a fixed length"},
     {"prefill", "", 0, 0, prefill_options, run_prefill,
      "a prompt read in one pass and token by token"},
+    {"scale", "", 0, 0, scale_options, run_scale,
+     "the speed-up that the loops allow for any number of threads"},
     {"gemm", "", 0, 0, gemm_options, run_gemm, "matrix products of the library"},
 #ifdef PEERS
     {"peers", "", 0, 0, gemm_options, run_peers, "the same, beside OpenBLAS, BLIS and oneDNN"},
@@ -1121,13 +1365,14 @@ static int run_command(const command_row *c, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  const char *wanted = "train, decode, prefill, scale, gemm or help";
   size_t i = 0;
   int status = 0;
-  if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, prefill, gemm or help");
+  if (argc < 2) fail(WRONG_USE, "no command given, wanted %s", wanted);
   while (i < COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
   if (i < COUNT(commands)) status = run_command(&commands[i], argc - 2, argv + 2);
   else if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) print_help();
-  else fail(WRONG_USE, "no command %.60s, wanted train, decode, prefill, gemm or help", argv[1]);
+  else fail(WRONG_USE, "no command %.60s, wanted %s", argv[1], wanted);
   if (fflush(stdout) || ferror(stdout))
     fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
   return status;
