@@ -3995,7 +3995,7 @@ typedef struct syn__product {
   const float *bias; /* [n], where the sums start; null: at 0 */
   int accumulate;    /* 1: the sums start at what c holds */
   int streamed;      /* 1: b is packed, comes from memory, and few rows use it: it is prefetched */
-  int by_rows;       /* 1: threads share the rows of c; 0: its panels */
+  int cell_rows, cell_panels; /* threads share cells of c of this size, see syn__task_gemm */
 } syn__product;
 
 /* A row tile: `rows` rows of c by a number of panels, each with its micro-kernel. */
@@ -8070,23 +8070,61 @@ const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j
    bits are the same for any count. A gradient that all rows of a batch add into is therefore split
    by columns or by heads, and each thread walks all rows. */
 
-/* One call of syn_parallel, divided into `threads` slices. */
+/* The share of one thread; the counter of each share has a cache line of its own. */
+typedef struct syn__share {
+  unsigned taken; /* chunks, and attempts to take one where none was left */
+  char line[60];
+} syn__share;
+
+/* One call of syn_parallel. Each thread has an equal share of the items, the same in every loop, so
+   that it finds in its cache what it wrote in the loop before. It takes its share chunk by chunk,
+   then what is left of the shares of others: a thread that lost its core, or has a slower one, or
+   items that cost more, does not keep the others waiting. */
 typedef struct syn__slices {
   syn_tape *t;
   syn_task task;
   const void *job;
   size_t items, unit;
   int threads;
+  syn__share *shares; /* [threads] */
 } syn__slices;
 
-/* Slice i. Its number is the thread that the task is told, even where one thread of the machine
-   runs two slices: each slice has scratch memory of its own. */
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_4
+#define SYN__STEALS 1
+#define SYN__TAKEN(x) __atomic_load_n(x, __ATOMIC_RELAXED)
+#define SYN__TAKE(x) __atomic_fetch_add(x, 1, __ATOMIC_RELAXED)
+#else /* a thread takes from its own share alone */
+#define SYN__STEALS 0
+#define SYN__TAKEN(x) (*(x))
+#define SYN__TAKE(x) ((*(x))++)
+#endif
+#define SYN__CHUNKS 4 /* of a share, where it has as many units; at most one more */
+
+/* The items of chunk i of a share; 0: it has no such chunk. */
+static int syn__chunk_of(const syn__slices *s, int share, unsigned i, size_t *begin, size_t *end) {
+  const size_t units = (s->items + s->unit - 1) / s->unit, threads = (size_t)s->threads;
+  const size_t last = units * ((size_t)share + 1) / threads;
+  const size_t size = (units / threads + SYN__CHUNKS - 1) / SYN__CHUNKS;
+  const size_t from = units * (size_t)share / threads + i * size;
+  if (from >= last) return 0;
+  *begin = from * s->unit;
+  *end = (last - from < size ? last : from + size) * s->unit;
+  if (*end > s->items) *end = s->items;
+  return 1;
+}
+/* Slice i: all that one thread does. Its number is the thread that the task is told, even where one
+   thread of the machine runs two slices: each slice has scratch memory of its own. */
 static void syn__slice(void *arg, int i) {
   const syn__slices *s = (const syn__slices *)arg;
-  size_t units = (s->items + s->unit - 1) / s->unit, threads = (size_t)s->threads;
-  size_t begin = units * (size_t)i / threads * s->unit;
-  size_t end = units * (size_t)(i + 1) / threads * s->unit;
-  s->task(s->t, s->job, i, begin, end < s->items ? end : s->items);
+  size_t begin, end;
+  int k;
+  for (k = 0; k < (SYN__STEALS ? s->threads : 1); k++) {
+    const int share = (i + k) % s->threads;
+    unsigned *taken = &s->shares[share].taken;
+    while (syn__chunk_of(s, share, SYN__TAKEN(taken), &begin, &end) &&
+           syn__chunk_of(s, share, SYN__TAKE(taken), &begin, &end))
+      s->task(s->t, s->job, i, begin, end);
+  }
 }
 
 #ifdef _OPENMP
@@ -8117,11 +8155,12 @@ static double syn__processor_time(const syn__waits *w) {
 }
 
 /* The slices on a team of OpenMP threads; returns when the calling thread, which runs slice 0, had
-   ended it. */
-static double syn__run_team(syn__slices *s) {
+   ended it. The team has the same size in all loops, also where there are fewer slices: of a smaller
+   team libgomp ends the other threads, and makes new ones for the next larger team. */
+static double syn__run_team(syn__slices *s, int team) {
   double own_end = 0.0;
   int i;
-#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+#pragma omp parallel for num_threads(team) schedule(static, 1)
   for (i = 0; i < s->threads; i++) {
     syn__slice(s, i);
     if (i == 0) own_end = omp_get_wtime();
@@ -8131,10 +8170,10 @@ static double syn__run_team(syn__slices *s) {
 
 /* After a fork() the team is one inside a team of one thread: for that libgomp starts new threads,
    in each loop. */
-static double syn__run_new_team(syn__slices *s) {
+static double syn__run_new_team(syn__slices *s, int team) {
   double own_end = 0.0;
 #pragma omp parallel num_threads(1)
-  own_end = syn__run_team(s);
+  own_end = syn__run_team(s, team);
   return own_end;
 }
 
@@ -8166,25 +8205,29 @@ static void syn__add_wait(syn__waits *w, int threads, double begin, double own_e
 
 static void syn__run_slices(syn__slices *s) {
   syn__waits *w = &s->t->waits;
-  int threads = s->threads = syn__active_threads(w, s->threads);
+  const int team = syn__active_threads(w, s->t->threads);
   double begin, own_end;
-  if (threads == 1) {
+  s->threads = syn__min(s->threads, team);
+  if (s->threads == 1) {
     syn__slice(s, 0);
     return;
   }
   if (w->loops == 0.0) w->begin = (double)clock();
   begin = omp_get_wtime();
-  own_end = syn__has_forked(s->t->c) ? syn__run_new_team(s) : syn__run_team(s);
-  syn__add_wait(w, threads, begin, own_end);
+  own_end = syn__has_forked(s->t->c) ? syn__run_new_team(s, team) : syn__run_team(s, team);
+  syn__add_wait(w, team, begin, own_end);
 }
 #endif
 
-/* Slices end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
+/* Chunks end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
    write to one cache line. */
 void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
   int threads = (size_t)t->threads > units ? (int)units : t->threads;
-  syn__slices s = {t, task, job, items, unit, threads};
+  syn__share shares[SYN_MAX_THREADS];
+  syn__slices s = {t, task, job, items, unit, threads, shares};
+  int i;
+  for (i = 0; i < threads; i++) shares[i].taken = 0;
   if (threads <= 1) {
     if (items) task(t, job, 0, 0, items);
   } else if (t->c->options.parallel) {
@@ -8271,8 +8314,15 @@ static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int c
 }
 static syn__product syn__product_of(syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
                                     int accumulate) {
-  syn__product p = {a, b, c, bias, accumulate, 0, 0};
+  syn__product p = {a, b, c, bias, accumulate, 0, c.rows, 1};
   return p;
+}
+
+/* The unit of a loop over panels or columns, each of which walks all rows: a thread's share of
+   them, but at most `most`. */
+static size_t syn__share_of(const syn_tape *t, size_t items, size_t most) {
+  const size_t share = items / (size_t)t->threads;
+  return share > most ? most : share ? share : 1;
 }
 
 typedef struct syn__pack_job {
@@ -8289,66 +8339,96 @@ static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begi
 /* All threads pack b [k,n] into panels [ceil(n/16)][k][16]; returns b as it lies there. */
 static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
   syn__pack_job j = {b, panels};
-  syn_parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
+  const size_t count = ((size_t)b.cols + 15) / 16;
+  syn_parallel(t, syn__task_pack, &j, count, syn__share_of(t, count, 8));
   return syn__packed(panels, b.rows, b.cols);
 }
 
-/* The rows or the panels of c of one thread, where b is int8. Each thread quantizes the rows that
-   it needs: rows are few where threads share the panels, and another barrier would cost more.
-   Inputs that a does not have count as 0 (the first state of a recurrent layer). */
-static void syn__gemm_int8(const syn_tape *t, const syn__product *p, int thread, size_t begin,
-                           size_t end) {
+/* The rows m .. m1-1 and panels p0 .. p1-1 of c, which a thread computes. */
+typedef struct syn__part {
+  int thread, m, m1, p0, p1;
+} syn__part;
+
+/* Where b is int8, each thread quantizes the rows that it needs: rows are few where threads share
+   the panels, and another barrier would cost more. Inputs that a does not have count as 0 (the
+   first state of a recurrent layer). */
+static void syn__gemm_int8(const syn_tape *t, const syn__product *p, const syn__part *part) {
   const size_t row = syn__round16((size_t)p->b.rows);
-  char *own = t->int8_rows + (size_t)thread * t->int8_bytes;
+  char *own = t->int8_rows + (size_t)part->thread * t->int8_bytes;
   float *scale = (float *)(void *)own;
   signed char *x = (signed char *)own + SYN__INT8_ROWS * sizeof *scale;
   syn__int8_product q = {x, (const signed char *)(const void *)p->b.x, scale, p->bias, NULL, row,
                          p->c.row, (size_t)(p->b.rows + 3) / 4 * 4, 0, p->c.cols};
-  int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, i;
-  for (; m < m1; m += q.rows) {
-    q.rows = syn__min(SYN__INT8_ROWS, m1 - m);
+  int m, i;
+  for (m = part->m; m < part->m1; m += q.rows) {
+    q.rows = syn__min(SYN__INT8_ROWS, part->m1 - m);
     q.y = p->c.x + (size_t)m * p->c.row;
     for (i = 0; i < q.rows; i++)
       scale[i] = t->int8->quantize(x + (size_t)i * row, p->a.x + (size_t)(m + i) * p->a.row,
                                    (size_t)p->a.cols, row, t->int8->flip);
-    t->int8->gemm(&q, p->by_rows ? 0 : (int)begin, p->by_rows ? (p->c.cols + 15) / 16 : (int)end);
+    t->int8->gemm(&q, part->p0, part->p1);
   }
 }
 
-/* Loop 3: the rows or the panels of c of one thread. A transposed a is packed by blocks of MC rows:
-   its rows are often a power of two apart, so they would share a few lines of the cache. */
-static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__product *p = (const syn__product *)job;
-  int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, rows;
-  int p0 = p->by_rows ? 0 : (int)begin, p1 = p->by_rows ? (p->c.cols + 15) / 16 : (int)end;
+/* Loop 3. A transposed a is packed by blocks of MC rows: its rows are often a power of two apart,
+   so they would share a few lines of the cache. */
+static void syn__gemm_part(const syn_tape *t, const syn__product *p, const syn__part *part) {
+  int m, rows;
   if (SYN__INT8 && p->b.panel && !p->b.col) {
-    syn__gemm_int8(t, p, thread, begin, end);
+    syn__gemm_int8(t, p, part);
     return;
   }
   if (p->a.row != 1 || p->a.col <= 16 || p->c.rows <= 4 || p->a.cols > SYN__KC) {
-    t->k->gemm(p, m, m1, p0, p1);
+    t->k->gemm(p, part->m, part->m1, part->p0, part->p1);
     return;
   }
-  for (; m < m1; m += rows) {
+  for (m = part->m; m < part->m1; m += rows) {
     syn__product q = *p;
-    syn_matrix part;
-    rows = syn__min(SYN__MC, m1 - m);
-    part = syn__submatrix(p->a, m, rows, 0, p->a.cols);
-    q.a = part;
-    q.a.x = t->pack + SYN__PACK_B + (size_t)thread * SYN__PACK_A;
-    t->k->pack_a(&part, q.a.x);
+    rows = syn__min(SYN__MC, part->m1 - m);
+    q.a = syn__submatrix(p->a, m, rows, 0, p->a.cols);
+    t->k->pack_a(&q.a, t->pack + SYN__PACK_B + (size_t)part->thread * SYN__PACK_A);
+    q.a.x = t->pack + SYN__PACK_B + (size_t)part->thread * SYN__PACK_A;
     q.c.x += (size_t)m * p->c.row;
     q.a.col = (size_t)t->k->mr;
     q.a.panel = q.a.col * (size_t)p->a.cols + SYN__PANEL_END;
-    t->k->gemm(&q, 0, rows, p0, p1);
+    t->k->gemm(&q, 0, rows, part->p0, part->p1);
   }
 }
-/* Threads share the rows of c where there are enough of them, else (decoding: few rows) the panels:
-   each reads what the others read and writes its own part of c. */
+/* Items: cells of c, p->cell_rows rows by p->cell_panels panels, row by row. A run of cells is cut
+   into the end of a row of cells, whole rows of cells, the begin of a row. */
+static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__product *p = (const syn__product *)job;
+  const int panels = (p->c.cols + 15) / 16;
+  const size_t across = (size_t)((panels + p->cell_panels - 1) / p->cell_panels);
+  while (begin < end) {
+    const size_t at = begin % across, left = end - begin;
+    const size_t cols = left < across - at ? left : across - at;
+    const size_t rows = cols == across ? left / across : 1;
+    const int m = (int)(begin / across) * p->cell_rows, p0 = (int)at * p->cell_panels;
+    const syn__part part = {thread, m, syn__min(p->c.rows, m + (int)rows * p->cell_rows), p0,
+                            syn__min(panels, p0 + (int)cols * p->cell_panels)};
+    syn__gemm_part(t, p, &part);
+    begin += rows * cols;
+  }
+}
+/* A cell is a tile of rows over all panels; where there are few tiles for each thread, over some of
+   the panels, two at least. The few rows of decoding are all in a cell, of one panel. */
 static void syn__gemm_packed(syn_tape *t, syn__product *p) {
-  p->by_rows = p->c.rows >= 24 * t->threads && !p->streamed;
-  if (p->by_rows) syn_parallel(t, syn__task_gemm, p, (size_t)p->c.rows, (size_t)t->k->mr);
-  else syn_parallel(t, syn__task_gemm, p, ((size_t)p->c.cols + 15) / 16, 2);
+  const int panels = (p->c.cols + 15) / 16, threads = t->threads;
+  const int tiles = (p->c.rows + t->k->mr - 1) / t->k->mr;
+  size_t unit = 1;
+  if (p->streamed || tiles < 4 || (!p->b.col && p->c.rows < 24 * threads)) {
+    unit = (syn__share_of(t, (size_t)panels, (size_t)panels) + 1) / 2 * 2;
+    p->cell_rows = p->c.rows;
+    p->cell_panels = 1;
+  } else {
+    p->cell_rows = t->k->mr;
+    p->cell_panels = syn__max(2, panels * tiles / (8 * threads));
+    p->cell_panels = syn__min(panels, p->cell_panels);
+  }
+  syn_parallel(t, syn__task_gemm, p,
+               (size_t)((p->c.rows + p->cell_rows - 1) / p->cell_rows) *
+                   (size_t)((panels + p->cell_panels - 1) / p->cell_panels), unit);
 }
 
 void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
@@ -9054,7 +9134,8 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
 /* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
   syn__product p = syn__sum_of_rows(sums, syn_matrix_of(x, (int)rows, (int)width, 0));
-  syn_parallel(t, syn__task_gemm, &p, (width + 15) / 16, 4);
+  const size_t panels = (width + 15) / 16;
+  syn_parallel(t, syn__task_gemm, &p, panels, syn__share_of(t, panels, 4));
 }
 
 /* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */

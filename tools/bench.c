@@ -408,10 +408,11 @@ static int run_decode(const arguments *a) {
    >>bench scale   the speed-up that the loops of a training step or of decoding allow
    ============================================================================================== */
 
-/* A thread pool for syn_options.parallel that runs the slices of each loop one after the other, in
-   one thread, and times them. A step always runs the same loops in the same order, so the shortest
-   of several times of each loop counts. With T threads a step takes as long as what stands between
-   the loops, the critical path of each loop, and the fork and join of each. */
+/* A thread pool for syn_options.parallel that runs the chunks of each loop one after the other, in
+   one thread, and times them: the thread that would be free first takes the next chunk. A step
+   always runs the same loops in the same order, so the shortest of several times of each loop
+   counts. With T threads a step takes as long as what stands between the loops, the critical path
+   of each loop, and the fork and join of each. */
 
 typedef struct scale_loop {
   syn_task task;
@@ -423,6 +424,7 @@ typedef struct scale {
   size_t count, capacity, at; /* loops of a step; the next one of this step */
   double inside;              /* seconds of this step in scale_run */
   double outside;             /* least seconds of a step between loops */
+  double clock;               /* seconds that reading the clock takes */
 } scale;
 
 /* The kinds of loops; all others are "other". */
@@ -448,19 +450,42 @@ static size_t scale_kind(syn_task task) {
   return i;
 }
 
-/* The slices of one loop, timed. */
-static void scale_run(void *user, void (*task)(void *arg, int i), void *arg, int n) {
-  scale *s = (scale *)user;
-  double begin = seconds(), last = begin, now, sum = 0.0, critical = 0.0;
+/* Processor time of this thread, which busy cores do not change. */
+static double scale_seconds(void) {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#else
+  return seconds();
+#endif
+}
+/* The seconds of a call of scale_seconds. */
+static double scale_clock(void) {
+  const double begin = scale_seconds();
   int i;
-  scale_loop *l;
-  for (i = 0; i < n; i++) {
-    task(arg, i);
-    now = seconds();
-    sum += now - last;
-    if (critical < now - last) critical = now - last;
-    last = now;
+  for (i = 0; i < 1000; i++) scale_seconds();
+  return (scale_seconds() - begin) / 1000;
+}
+
+/* Runs one chunk for the thread and adds its time; 0: no share has any left. */
+static int scale_chunk(const scale *s, const syn__slices *loop, int thread, double *times) {
+  int k;
+  for (k = 0; k < loop->threads; k++) {
+    const int share = (thread + k) % loop->threads;
+    size_t begin, end;
+    double start;
+    if (!syn__chunk_of(loop, share, loop->shares[share].taken, &begin, &end)) continue;
+    loop->shares[share].taken++;
+    start = scale_seconds();
+    loop->task(loop->t, loop->job, thread, begin, end);
+    times[thread] += scale_seconds() - start - s->clock;
+    return 1;
   }
+  return 0;
+}
+static void scale_keep(scale *s, syn_task task, double sum, double critical) {
+  scale_loop *l;
   if (s->at == s->capacity) {
     s->capacity = 2 * s->capacity + 1024;
     s->loops = (scale_loop *)realloc(s->loops, s->capacity * sizeof *s->loops);
@@ -468,11 +493,27 @@ static void scale_run(void *user, void (*task)(void *arg, int i), void *arg, int
   }
   l = &s->loops[s->at];
   if (s->at++ >= s->count || l->critical > critical) {
-    l->task = ((syn__slices *)arg)->task;
+    l->task = task;
     l->sum = sum;
     l->critical = critical;
   }
-  s->inside += seconds() - begin;
+}
+/* One loop: the thread that is free first takes the next chunk. */
+static void scale_run(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  scale *s = (scale *)user;
+  const syn__slices *loop = (const syn__slices *)arg;
+  double begin = scale_seconds(), times[SYN_MAX_THREADS] = {0.0}, sum = 0.0, critical = 0.0;
+  int i, next = 0;
+  UNUSED(task);
+  while (scale_chunk(s, loop, next, times))
+    for (i = 0; i < n; i++)
+      if (times[i] < times[next]) next = i;
+  for (i = 0; i < n; i++) {
+    sum += times[i];
+    if (critical < times[i]) critical = times[i];
+  }
+  scale_keep(s, loop->task, sum, critical);
+  s->inside += scale_seconds() - begin + s->clock;
 }
 
 /* What is measured: training steps, or with --batch decoding. */
@@ -505,38 +546,41 @@ static void scale_close(scale_job *j) {
 }
 /* The seconds of one step, or of one decoding. */
 static double scale_once(scale_job *j, const network *n) {
-  double start = seconds();
-  if (j->d) return decode_once(&j->c, j->d, &j->b, n->tgt);
-  syn_trainer_step(j->t, &j->b, 1, NULL);
+  double start = scale_seconds();
+  if (j->d) decode_once(&j->c, j->d, &j->b, n->tgt);
+  else syn_trainer_step(j->t, &j->b, 1, NULL);
   check(&j->c);
-  return seconds() - start;
+  return scale_seconds() - start;
 }
 
 static void scale_nothing(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   UNUSED(t), UNUSED(job), UNUSED(thread), UNUSED(begin), UNUSED(end);
 }
-/* Least seconds of the fork and join of a loop. Those of more threads than the machine has cores are not
-   measured: they grow as the logarithm of the threads. */
+/* Seconds of the fork and join of a loop; a tenth of all measured ones take less. Those of more
+   threads than the machine has cores are not measured: they grow as the logarithm of threads. */
 static double scale_fork(int threads, int cores) {
-  enum { LOOPS = 200, REPS = 15 };
+  enum { LOOPS = 3000 };
   const int some = threads < cores ? threads : cores;
-  double times[REPS];
+  double *times, fork;
   syn_context c;
   syn_tape *t;
-  int i, k;
-  if (some < 2) return threads > 1 ? 2e-6 : 0.0;
+  int i;
+  if (some < 2) return 1e-6 * log((double)threads);
   context_of(&c, some, "");
   t = syn_tape_new(&c, 1);
   check(&c);
-  for (i = 0; i < REPS; i++) {
+  times = (double *)take(LOOPS, sizeof *times);
+  for (i = 0; i < LOOPS; i++) {
     double start = seconds();
-    memset(&t->waits, 0, sizeof t->waits); /* busy cores lower no number of threads */
-    for (k = 0; k < LOOPS; k++) syn_parallel(t, scale_nothing, NULL, (size_t)some, 1);
-    times[i] = (seconds() - start) / LOOPS;
+    t->waits.halvings = 0; /* busy cores lower no number of threads */
+    syn_parallel(t, scale_nothing, NULL, (size_t)some, 1);
+    times[i] = seconds() - start;
   }
   syn_tape_free(t);
-  median(times, REPS);
-  return times[0] * log((double)threads) / log((double)some);
+  median(times, LOOPS);
+  fork = times[LOOPS / 10];
+  free(times);
+  return fork * log((double)threads) / log((double)some);
 }
 
 /* The kinds of loops of a step, in the order of the table. */
@@ -586,6 +630,7 @@ static void scale_measure(const arguments *a, const network *n, int threads, int
   double least = 1e30, took;
   int i;
   memset(&s, 0, sizeof s);
+  s.clock = scale_clock();
   scale_open(&one, a, n, 1, &s);
   scale_open(&many, a, n, threads, &s);
   for (i = -1; i < reps; i++) {
