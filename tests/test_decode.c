@@ -3,6 +3,7 @@
 #include "../synthesizer.h"
 #include "check.h"
 #include "guard.h"
+#include "pool.h"
 
 enum { V = 6, L = 5, SOURCES = 5 }; /* allowed tokens: 1, 3 (end), 4, 5 */
 
@@ -1925,11 +1926,6 @@ static syn_model *int8_model(syn_context *c, int which) {
   return m;
 }
 
-static void int8_backwards(void *user, void (*task)(void *arg, int i), void *arg, int n) {
-  (void)user;
-  while (n-- > 0) task(arg, n);
-}
-
 static int int8_packed; /* 1: the model is packed before: the int8 panels are made of its panels */
 
 /* A hash of the outputs and scores, decoded `together` at a time. table: which int8 kernels of the ISA;
@@ -1992,7 +1988,7 @@ static void test_int8(void) {
       got = int8_outputs(&o, which, 0, beam, I8_S);
       int8_packed = 0;
       CHECK(got == wanted, "case %d beam %d: other bits of a packed model", which, beam);
-      o.threads = 3, o.parallel = int8_backwards;
+      o.threads = which % 2 ? 3 : 16, o.parallel = pool_in_turn;
       got = int8_outputs(&o, which, 0, beam, I8_S);
       CHECK(got == wanted, "case %d beam %d: other bits with threads", which, beam);
     }

@@ -6,6 +6,7 @@
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
+#include "pool.h"
 
 typedef struct net {
   const char *task, *encoder, *decoder, *tie;
@@ -401,19 +402,14 @@ static int fingerprint(int i, const syn_options *options, prints *p) {
   return t && r;
 }
 
-/* A thread pool of one thread, which takes the last task first. */
-static void backwards(void *user, void (*task)(void *arg, int i), void *arg, int n) {
-  *(long *)user += n;
-  while (n-- > 0) task(arg, n);
-}
-
 /* The host's threads instead of OpenMP. */
 static void test_host_threads(int i, syn_options *o, const prints *wanted) {
+  static const int threads[] = {3, 7, 16, SYN_MAX_THREADS};
   long tasks = 0;
   prints p;
   o->isa = NULL;
-  o->threads = 3;
-  o->parallel = backwards;
+  o->threads = threads[i / 2 % 4];
+  o->parallel = pool_in_turn;
   o->parallel_user = &tasks;
   if (!fingerprint(i, o, &p)) return;
   CHECK(!memcmp(&p, wanted, sizeof p), "case %d: other bits with the host's threads", i);
@@ -470,7 +466,7 @@ static void test_wide(const char *text) {
     memset(&k, 0, sizeof k);
     memset(&b, 0, sizeof b);
     memset(&how, 0, sizeof how);
-    o.threads = pass ? 3 : 1, o.parallel = backwards, o.parallel_user = &tasks;
+    o.threads = pass ? 3 : 1, o.parallel = pool_in_turn, o.parallel_user = &tasks;
     k.task = "lm", k.decoder = text, k.d_model = D, k.max_len = ROWS, k.tgt_vocab = 20, k.heads = 4, k.dropout = 0.1f;
     b.count = 1, b.tgt = tokens, b.labels = tokens + 1, b.tgt_width = ROWS;
     how.batch_tokens = ROWS;

@@ -1,8 +1,14 @@
 /* A tape of one's own: operations, their gradients against closed forms, errors, memory. */
+#if defined(_OPENMP) && defined(__linux__)
+#define _GNU_SOURCE /* syscall */
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
 #include "heap.h"
+#include "pool.h"
 
 static size_t count_of(const syn_tensor *a) {
   size_t n = 1;
@@ -154,7 +160,8 @@ static void matmul_case(int m, int k, int n) {
   syn_tape_free(t);
 }
 
-/* y, da and db of such a product, one behind the other, by a row of kernels and so many threads. */
+/* y, da and db of such a product, one behind the other, by a row of kernels and so many threads, below 0:
+   of a pool. */
 static float *product_by(const char *isa, int threads, int m, int k, int n) {
   size_t mn = (size_t)m * (size_t)n, mk = (size_t)m * (size_t)k, kn = (size_t)k * (size_t)n;
   float *all = (float *)malloc((mn + mk + kn) * sizeof *all);
@@ -164,7 +171,8 @@ static float *product_by(const char *isa, int threads, int m, int k, int n) {
   syn_tensor *a, *b, *y, *loss;
   if (!all) exit(2);
   memset(&o, 0, sizeof o);
-  o.isa = isa, o.threads = threads;
+  o.isa = isa, o.threads = threads < 0 ? -threads : threads;
+  if (threads < 0) o.parallel = pool_in_turn;
   CHECK(syn_context_init(&c, &o) == SYN_OK, "%s", c.message);
   t = syn_tape_new(&c, (size_t)1 << 24);
   a = filled(t, m, k, 1), b = filled(t, k, n, 2);
@@ -183,14 +191,49 @@ static float *product_by(const char *isa, int threads, int m, int k, int n) {
 static void same_product(int m, int k, int n) {
   size_t size = (size_t)m * (size_t)n + (size_t)m * (size_t)k + (size_t)k * (size_t)n;
   float *want = product_by("scalar", 1, m, k, n);
-  int threads;
-  for (threads = 1; threads <= 3; threads++) {
-    float *got = product_by(NULL, threads, m, k, n);
-    CHECK(!memcmp(got, want, size * sizeof *got), "[%d,%d,%d] by %d threads", m, k, n, threads);
+  static const int threads[] = {1, 2, 3, -2, -3, -7, -16, -SYN_MAX_THREADS};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(threads); i++) {
+    float *got = product_by(NULL, threads[i], m, k, n);
+    CHECK(!memcmp(got, want, size * sizeof *got), "[%d,%d,%d] by %d threads", m, k, n, threads[i]);
     free(got);
   }
   free(want);
 }
+
+#if defined(_OPENMP) && defined(__linux__)
+/* Of loops of few slices between loops of many: the same threads of the system run all of them. */
+enum { TEAM = 4, TEAM_LOOPS = 100 };
+static long team_ids[TEAM_LOOPS * TEAM];
+static int team_used;
+static void team_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const long id = syscall(SYS_gettid);
+  int i;
+  (void)t, (void)job, (void)thread, (void)begin, (void)end;
+#pragma omp critical
+  {
+    for (i = 0; i < team_used && team_ids[i] != id; i++) continue;
+    if (i == team_used) team_ids[team_used++] = id;
+  }
+}
+static void test_team(void) {
+  syn_options o;
+  syn_context c;
+  syn_tape *t;
+  int i;
+  memset(&o, 0, sizeof o);
+  o.threads = TEAM;
+  CHECK(syn_context_init(&c, &o) == SYN_OK, "%s", c.message);
+  t = syn_tape_new(&c, 1);
+  for (i = 0; i < TEAM_LOOPS; i++) syn_parallel(t, team_task, NULL, i % 2 ? TEAM : 2, 1);
+  /* cores that are busy may halve the team now and then */
+  CHECK(team_used <= 3 * TEAM, "%d loops of at most %d threads ran on %d threads", TEAM_LOOPS, TEAM,
+        team_used);
+  syn_tape_free(t);
+}
+#else
+static void test_team(void) {}
+#endif
 
 /* f and f' in double, in the order of the names below */
 static double act_of(int which, double x) {
@@ -786,6 +829,7 @@ int main(void) {
   same_product(1100, 48, 256);
   same_product(60, 530, 200);   /* no higher than wide */
   same_product(500, 70, 300);   /* less than twice as high */
+  test_team();
   test_acts();
   test_broadcast();
   test_check();

@@ -2,6 +2,7 @@
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
+#include "pool.h"
 
 /* Two small networks; without dropout unless it is asked for. */
 static syn_config config_of(int lm) {
@@ -476,14 +477,6 @@ static void test_rules_learn(void) {
   }
 }
 
-#ifndef _OPENMP
-/* A pool of one thread, the last slice first. */
-static void last_first(void *user, void (*task)(void *arg, int i), void *arg, int n) {
-  (void)user;
-  while (n--) task(arg, n);
-}
-#endif
-
 /* The same bits for any number of threads and on every row of kernels. Tensors large enough that threads
    share rows, columns and pieces; the second time with a frozen table and a memory. */
 static void test_rules_machines(void) {
@@ -510,7 +503,7 @@ static void test_rules_machines(void) {
           options.isa = syn_isa_name(row);
           options.threads = threads;
 #ifndef _OPENMP
-          if (threads > 1) options.parallel = last_first;
+          if (threads > 1) options.parallel = pool_in_turn;
 #endif
           k.d_model = 64;
           k.encoder = "pos -> res_nd(syn_att(R+V)) -> linear(140) -> linear(64) -> norm";
