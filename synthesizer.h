@@ -8155,8 +8155,8 @@ static double syn__processor_time(const syn__waits *w) {
 }
 
 /* The slices on a team of OpenMP threads; returns when the calling thread, which runs slice 0, had
-   ended it. The team has the same size in all loops, also where there are fewer slices: of a smaller
-   team libgomp ends the other threads, and makes new ones for the next larger team. */
+   ended it. The team has the same size in all loops, also where there are fewer slices: for a
+   smaller team libgomp ends the other threads, and makes new ones for the next larger team. */
 static double syn__run_team(syn__slices *s, int team) {
   double own_end = 0.0;
   int i;
