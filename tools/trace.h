@@ -483,9 +483,11 @@ static void trace_page_of(tracer *t) {
   put_format(&t->page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
              "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
              "<link rel=\"icon\" href=\"data:,\"><title>syn trace</title>\n"
-             "<style>body{margin:0}@media(prefers-color-scheme:dark){body{background:#101419}}"
-             "</style></head>\n<body><div id=\"trace\"><noscript>A script in this page draws it."
-             "</noscript></div>\n<script id=\"data\" type=\"application/json\">{");
+             "<style>body{margin:0;background:#f7f7f5;color:#1b2430}"
+             "h1{font:600 20px system-ui,sans-serif;margin:12px 12px 0}"
+             "@media(prefers-color-scheme:dark){body{background:#101419;color:#e7ebf0}}</style></head>\n"
+             "<body><main><h1>What a network computes</h1>\n<div id=\"trace\"><noscript>A script in "
+             "this page draws it.</noscript></div></main>\n<script id=\"data\" type=\"application/json\">{");
   trace_curve(t);
   put_format(&t->page, "\"beside\":%s,\"documents\":[",
              t->m[1] || opt_given(t->a, "input2") || opt_each(t->a, "document", 1) ? "true"

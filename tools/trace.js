@@ -39,7 +39,7 @@ function traceView(element, data) {
   const SPECIAL = ['<padding>', '<unknown>', '<begin>', '<end>'];
   const SIDES = ['encoder', 'decoder'];
   const CSS = `
-.tv{--back:#f7f7f5;--card:#fff;--ink:#1b2430;--dim:#657081;--line:#d9dee5;--soft:#eef1f5;
+.tv{--back:#f7f7f5;--card:#fff;--ink:#1b2430;--dim:#576273;--line:#d9dee5;--soft:#eef1f5;
 --source:#1f62b5;--target:#b2500a;--sentence:#6a47a6;--low:29,78,216;--high:194,65,12;
 --zero:255,255,255;
 --mark:#ffe9a8;--bad:#c01c28;color-scheme:light;color:var(--ink);background:var(--back);
@@ -643,9 +643,8 @@ align-items:center;justify-content:start;font-size:13px}
     return svg('g', {class: 'node' + (current ? ' on' : '') + (wait ? ' wait' : '') +
       (grad ? ' grad' : '') + (n.heads ? ' att' : ''), transform: 'translate(' + at.x + ' ' + at.y +
         ')',
-      tabindex: '0', role: 'button', 'data-node': n.id, 'aria-label': n.kind + ', ' + n.key +
-        ', width ' +
-        n.width, onclick: () => select(n.id), onkeydown: event => {
+      tabindex: '0', role: 'button', 'data-node': n.id, onclick: () => select(n.id),
+      onkeydown: event => {
         if (event.key === 'Enter' || event.key === ' ') event.preventDefault(), select(n.id);
       }},
       svg('rect', {width: WIDE, height: HIGH, rx: 7}),
@@ -885,6 +884,25 @@ align-items:center;justify-content:start;font-size:13px}
       .parentNode;
   }
 
+  /* The page begins at the head whose rows have the least entropy: it looks at few tokens, so that
+     a reader sees at once where. Rows that see one key alone do not count. */
+  function beginAtTheSharpest() {
+    let least = Infinity;
+    attentions(doc()).forEach((n, layer) => {
+      for (let head = 0; head < n.heads; head++) {
+        const m = headOf(doc(), n, head);
+        let sum = 0, rows = 0;
+        for (let i = 0; m && i < m.rows; i++) {
+          const row = m.x.subarray(i * m.columns, (i + 1) * m.columns);
+          if (isMasked(doc(), n, ['query', 'key'], i, 1) || row.length < 2) continue;
+          sum -= row.reduce((a, p) => a + (p > 0 ? p * Math.log(p) : 0), 0), rows++;
+        }
+        if (rows && sum / rows < least)
+          least = sum / rows, view.layer = layer, view.head = head, view.node = n.id;
+      }
+    });
+  }
+
   function drawAttention() {
     const of = doc(), list = attentions(of);
     parts.attention.hidden = !list.length || !list.some(n => n.parts.weights.x);
@@ -962,7 +980,7 @@ align-items:center;justify-content:start;font-size:13px}
       [target && of.top.length > 1 ? 'at' : '',
         !given.length ? '' : own ? 'its own answer' : 'label', 'most probable',
         ''].map(t =>
-        html('th', null, t))), of.top.map((row, i) => html('tr', null,
+        html(t ? 'th' : 'td', null, t))), of.top.map((row, i) => html('tr', null,
       html('td', null, of.top.length > 1 && target ? target[i] : ''),
       html('td', null, given[i] || ''),
       html('td', null, row.filter((c, k) => !k || c[2] >= .0005).map((c, k) => html('span',
@@ -1129,7 +1147,13 @@ align-items:center;justify-content:start;font-size:13px}
       html('span', {class: 'key', style: 'color:var(--' + s[0] + ')'}), s[1])), 'numbers: width');
     parts.main = html('div', {class: 'main'}, html('div', {class: 'card'}, parts.graph, legend),
       parts.detail);
-    add(root, [html('style', null, CSS), parts.head, parts.bar, parts.main, parts.attention,
+    const guide = html('div', {class: 'card small'}, html('div', null, 'Below: the network as text, the input and the answer. Click a ' +
+        'layer in the text or in the graph: its values and gradients appear beside it. Begin with ' +
+        'the marked attention, whose weights show which token looks where. ',
+      html('span', {class: 'key', style: 'color:rgb(var(--low))'}), 'below 0 ',
+      html('span', {class: 'key', style: 'color:rgb(var(--high))'}), 'above 0, the paler the ' +
+        'nearer to 0. The arrow keys go through the steps of the computation.'));
+    add(root, [html('style', null, CSS), guide, parts.head, parts.bar, parts.main, parts.attention,
       lossView(),
       parts.parameters, tip]);
     root.addEventListener('keydown', event => {
@@ -1152,6 +1176,7 @@ align-items:center;justify-content:start;font-size:13px}
   view.pos = before ? Math.min(view.pos, steps().length) : steps().length;
   if (view.node < 0 || view.node >= doc().nodes.length)
     view.node = Math.max(0, doc().nodes.findIndex(n => n.heads));
+  if (!before) beginAtTheSharpest();
   if (doc().nodes.length) drawAll();
   else for (const part of Object.values(parts)) part.hidden = part !== parts.head;
   if (!doc().nodes.length) parts.head.append(textView(doc()));

@@ -406,6 +406,36 @@ async function pictures() {
   }
 }
 
+// axe-core finds what a reader with a screen reader, a keyboard or weak eyes would miss. It is a file of npm:
+// `npm pack axe-core`; AXE names its axe.min.js.
+async function accessible() {
+  if (!process.env.AXE) return console.log("skipped: axe-core, AXE is not set");
+  const source = readFileSync(process.env.AXE, "utf8");
+  for (const width of [320, 390, 768, 1280])
+    for (const scheme of ["light", "dark"]) {
+      await browser.open(`${page}#race=1`, width, 844);
+      await browser.send("Emulation.setEmulatedMedia", {
+        features: [{ name: "prefers-color-scheme", value: scheme }],
+      });
+      await ready();
+      await browser.run("train(20)");
+      await trained(20);
+      await browser.run("$('askform').requestSubmit()");
+      await browser.until("document.querySelectorAll('#answers td').length > 0");
+      is(
+        `${width} ${scheme}: nothing wider than the page`,
+        await browser.run("document.documentElement.scrollWidth <= innerWidth"),
+        true,
+      );
+      await browser.run(`${source}; 1`);
+      const found = await browser.run(`axe.run().then(({ violations }) => violations
+        .filter((v) => ["serious", "critical"].includes(v.impact))
+        .map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 120),
+          v.nodes[0].failureSummary.slice(0, 200)]))`);
+      is(`${width} ${scheme}: findings of axe-core`, found, []);
+    }
+}
+
 async function served() {
   const server = createServer((request, answer) =>
     answer.end(readFileSync(join(folder, "index.html"))),
@@ -417,7 +447,18 @@ async function served() {
   server.close();
 }
 
-const all = { bits, emulated, learning, files, texts, presets, race, pictures, served };
+const all = {
+  bits,
+  emulated,
+  learning,
+  files,
+  texts,
+  presets,
+  race,
+  pictures,
+  accessible,
+  served,
+};
 try {
   for (const name of process.argv.slice(3).length ? process.argv.slice(3) : Object.keys(all)) {
     const start = Date.now();
