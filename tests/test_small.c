@@ -1060,6 +1060,10 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "dyn_conv", "mh_dot_att", "cannot have this kind of layer encoder.0 (dyn_conv)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
   no_lowering(c, "universal(2, res(ff))", "mh_dot_att", "universal");
+  no_lowering(c, "types -> id", "mh_dot_att", "cannot have this kind of layer encoder.0 (types)");
+  no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
+  no_lowering(c, "id", "mh_dot_att -> scale(2)", "cannot have this kind of layer decoder.1 (scale)");
+  no_lowering(c, "rnn", "rnn(state=source)", "cannot have state=source of layer decoder.0 (rnn)");
   no_lowering(c, "fixed_att(heads=8)", "mh_dot_att", "fixed_att");
 }
 
@@ -1138,7 +1142,8 @@ int main(void) {
   static const char *const pairs[][2] = {
       {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
        "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"},
-      {"pos -> res(rms_norm(eps=0.01) -> syn_att(R+V, bias=1, scale=0.7)) -> res_nd(ffl(32, bias=0)) -> norm(eps=0.001)",
+      {"pos(layout=half, first=1) -> res(rms_norm(eps=0.01) -> syn_att(R+V, bias=1, scale=0.7)) -> "
+       "res_nd(ffl(32, bias=0)) -> norm(eps=0.001)",
        "pos -> res_nd(syn_att(V, bias=1)) -> res_nd(mh_dot_att(bias=1)) -> norm"},
       {"pos -> res_nd(syn_att(V+FD)) -> res_nd(ffl(64, gelu)) -> norm",
        "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> "
@@ -1150,7 +1155,7 @@ int main(void) {
        "res(ff(32, glu)) -> norm"},
       {"rnn(32) -> res_nd(rnn(32, gru)) -> norm",
        "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32)) -> norm -> dropout(0.1)"},
-      {"pos -> res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(32)) -> norm",
+      {"pos -> share(2, res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(32))) -> norm",
        "pos -> res_nd(syn_att(FR+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
   syn_context c;
   size_t i;
