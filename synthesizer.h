@@ -162,6 +162,7 @@
                                              h begins as the last row of the encoder's output
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
      ssru(n=d_model)                         a cell without a recurrent product
+     pool(take=mean)                         classify: mean, first row of a text; the last layer
      res(X)                                  x + X(x)
      highway(X)                              g x + (1-g) X(x), g a learned gate
      concat(X | Y)                           outputs of any number of chains side by side
@@ -11463,13 +11464,26 @@ static const syn_kind syn__kind_input_feed = {
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__feed_step), SYN__FIELD(cost, NULL)};
 
 /* ==============================================================================================
-   >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
+   >>kind pool   y [sentences,d] = mean over the rows of each sentence, or its first row (classify)
    ============================================================================================== */
 
-/* Mean pooling. x [rows,d] of the source side; a bound sentence has at least one token. Saved for
-   backward: nothing. dx of each row += dy of its sentence / rows of the sentence. */
+/* Mean pooling; or the first row, as BERT's classifiers (Devlin et al. 2019, section 4.1), whose
+   pooler is a layer before: ff(act=tanh) -> pool(first). x [rows,d] of the source side; a bound
+   sentence has at least one token. It is the last layer of the encoder, but for dropout; without
+   it classify takes the mean. Saved for backward: nothing. mean: dx of each row += dy of its
+   sentence / rows of the sentence. first: dx of the first row += dy. */
+
+static const char *const syn__pool_names[] = {"mean", "first"};
+static int syn__pool_first(const syn_node *n) { return *(const int *)n->own; }
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
+  const int first = b->layer ? syn_arg_word(b, "take", syn__pool_names, 2, 0) : 0;
+  if (b->layer && strcmp(b->config->task, "classify"))
+    return syn__fail_build(b, SYN_E_TEXT, "only classify has one vector for a text, not %s",
+                           b->config->task);
+  if (b->layer && b->depth > 1)
+    return syn__fail_build(b, SYN_E_TEXT, "inside another layer: it is the encoder's last");
+  if (syn__own_copy(b, n, &first, sizeof first)) return SYN_E_MEMORY;
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
 /* One thread: a single pass over x, beside the products of all layers of the encoder. */
@@ -11481,6 +11495,10 @@ static void syn__pool_forward(syn_tape *t, const syn_node *n) {
   for (i = 0; i < sentences; i++) {
     float *row = y->x + i * d;
     size_t length = (size_t)(off[i + 1] - off[i]);
+    if (syn__pool_first(n)) {
+      memcpy(row, x->x + (size_t)off[i] * d, d * sizeof *row);
+      continue;
+    }
     memset(row, 0, d * sizeof *row);
     sum = syn__sum_of_rows(row, syn_matrix_of(x->x + (size_t)off[i] * d, (int)length, (int)d, 0));
     t->k->gemm(&sum, 0, 1, 0, ((int)d + 15) / 16);
@@ -11492,16 +11510,17 @@ static void syn__pool_forward(syn_tape *t, const syn_node *n) {
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t i, r = 0, d = (size_t)syn_width(x), sentences = syn_rows(y);
+  size_t i, r, d = (size_t)syn_width(x), sentences = syn_rows(y);
   for (i = 0; i < sentences; i++) {
-    float factor = 1.0f / (float)(off[i + 1] - off[i]);
-    for (; r < (size_t)off[i + 1]; r++)
+    const int first = syn__pool_first(n), rows = first ? 1 : off[i + 1] - off[i];
+    const float factor = 1.0f / (float)rows;
+    for (r = (size_t)off[i]; r < (size_t)(off[i] + rows); r++)
       t->k->acc_scale(x->dx + r * d, factor, y->dx + i * d, d);
   }
 }
 #endif
 static const syn_kind syn__kind_pool = SYN__KIND_OF_ROWS(
-    "pool", "", SYN_BOTH_NOT_NEEDED, syn__pool_shape, syn__pool_forward, syn__pool_backward);
+    "pool", "w:take", SYN_BOTH_NOT_NEEDED, syn__pool_shape, syn__pool_forward, syn__pool_backward);
 
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
@@ -15090,7 +15109,7 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru)
+  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru) X(pool)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
@@ -15674,6 +15693,8 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   if (!kind->build && !(kind->shape && kind->forward))
     syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
                     kind->shape ? "shape, but no forward" : "neither build nor shape");
+  if (b->g->values[x].stream == SYN_EACH && !(kind->flags & SYN_IDENTITY))
+    syn__fail_build(b, SYN_E_TEXT, "behind a pool, which must be the last layer");
   if (b->c->status) return -1;
   syn__path_push(b, number);
   y = kind->build ? kind->build(b, l, x) : syn__build_leaf(b, l, x);
@@ -16078,7 +16099,7 @@ static syn_status syn__build_sides(syn_build *b, syn_model *m) {
   }
   b->layer = NULL;
   m->encoded = k->encoder ? b->encoder_out : x;
-  if (x >= 0 && m->task->labels == SYN_EACH)
+  if (x >= 0 && m->task->labels == SYN_EACH && b->g->values[x].stream != SYN_EACH)
     x = syn__node_done(b, syn__node_new(b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(b, m, x)) return m->c->status;
   /* The graph is built. What a model file stores must not point to memory of the caller. */
@@ -31690,6 +31711,7 @@ static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
   int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
   int32_t a[3];
+  if (syn__pool_first(n)) return syn__lower_refuse(l, n, "take=first");
   a[0] = sum;
   a[1] = syn__lower_read(l, x);
   a[2] = d;

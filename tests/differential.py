@@ -256,6 +256,7 @@ class Side:
         self.causal = name == "decoder"
         self.bias = []     # [H,T,T] of each rel_pos that holds here
         self.rope = None   # the arguments of the rope that holds here
+        self.first = 0     # 1: of classify the first row is read
         self.ids = None    # an encoder: its tokens [B,T]
         self.blocks = []   # an encoder: the outputs of the copies of its outermost repeat
         self.final = None  # its last output
@@ -478,6 +479,11 @@ class Net:
             last = s.source.valid.sum(axis=1).astype(int) - 1
             first = pick(s.source.final, (np.arange(len(last)), last))
         return self.recurrent(x, path, l.args.get("n", self.d), l.args.get("cell", "lstm"), first)
+
+    def layer_pool(self, l, x, path, s):
+        """The mean is taken behind the chain; here only what it is taken of"""
+        s.first = l.args.get("take") == "first"
+        return x
 
     def layer_ssru(self, l, x, path, s):
         n = l.args.get("n", self.d)
@@ -805,6 +811,9 @@ class Net:
         if task == "tag":
             return self.output(s.final)
         weights = s.valid / s.valid.sum(axis=1, keepdims=True)
+        if s.first:
+            weights = np.zeros_like(weights)
+            weights[:, 0] = 1
         mean = total(scale(s.final, weights[:, :, None]), 1)
         return self.output(reshape(mean, len(s.valid), mean.v.shape[-1]))
 
@@ -906,7 +915,7 @@ class Search:
 
 # Arguments in the order in which they bind; `dropout` is always a keyword.
 ARGUMENTS = {
-    "pos": ["scale", "layout", "first"], "scale": ["s"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
+    "pos": ["scale", "layout", "first"], "scale": ["s"], "pool": ["take"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell", "state"], "birnn": ["n", "cell"], "ssru": ["n"], "res": [],
@@ -933,7 +942,7 @@ ENCODER = ("types", "birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
 OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".split()
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
-FOCI = ([x for x in ARGUMENTS if x != "syn_att"] + KINDS + OPTIONS +
+FOCI = ([x for x in ARGUMENTS if x not in ("syn_att", "pool")] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
 SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn ssru syn_att syn_att "
           "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
@@ -946,7 +955,7 @@ WANTED = ([name for name in ARGUMENTS] +
           [f"{n} {c}" for n in ("rnn", "birnn") for c in ("lstm", "gru")] +
           ["rope layout=half", "rope layout=pair", "rope before V"] +
           [f"pos layout={n}" for n in ("pair", "half", "tensor2tensor")] +
-          ["rnn state=source", "linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
+          ["pool take=mean", "pool take=first", "rnn state=source", "linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
            "source=upper", "source=increasing", "source=decreasing", "source in universal",
@@ -1024,6 +1033,10 @@ class Draw:
             self.encoder, self.out_width = self.draw_chain(self.d, 0, focus if at == "encoder"
                                                            else None)
             self.source_width = self.out_width
+        if self.task == "classify" and self.chance(0.5):
+            take = self.one(["mean", "first"])
+            self.encoder.append(Layer("pool", {"take": take}))
+            self.feature("pool", "pool.take", "pool take=" + take)
         if self.task in ("seq2seq", "lm"):
             self.draw_decoder(focus if at == "decoder" else None)
 

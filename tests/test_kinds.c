@@ -119,6 +119,8 @@ static const net nets[] = {
      "rel_pos(7, 20) -> repeat(2, res_nd(syn_att(FR, softmax=0)) -> res_nd(mh_dot_att(heads=4)))", NULL},
     {"classify", "rel_pos(2) -> parallel_add(rel_pos(16) -> syn_att(FR) | syn_att(V, c=3))", NULL, NULL},
     {"classify", "id", NULL, NULL},
+    {"classify", "pos -> res_nd(syn_att(V)) -> ff(6, tanh) -> pool(first) -> dropout", NULL, NULL},
+    {"classify", "res_nd(ffl) -> pool(mean)", NULL, NULL},
     {"mlm", "learn_pos -> types -> res(syn_att(V, bias=1)) -> norm(eps=1e-12)", NULL, NULL},
     {"mlm", "linear(6) -> share(2, res_nd(ffl)) -> linear($D)", NULL, "all"},
     {"mlm", "pos -> res(syn_att(R)) -> linear(6)", NULL, "none"},
@@ -1234,6 +1236,8 @@ static void test_coverage(void) {
     CHECK(cases_with(syn__cell_names[i]) > 0, "cell=%s has no case", syn__cell_names[i]);
   for (i = 0; i < SYN__COUNT(syn__pos_layouts); i++)
     CHECK(cases_with(syn__pos_layouts[i]) > 0, "layout=%s has no case", syn__pos_layouts[i]);
+  for (i = 0; i < SYN__COUNT(syn__pool_names); i++)
+    CHECK(cases_with(syn__pool_names[i]) > 0, "take=%s has no case", syn__pool_names[i]);
   for (i = 0; i < SYN__COUNT(syn__state_names); i++)
     CHECK(cases_with(syn__state_names[i]) > 0, "state=%s has no case", syn__state_names[i]);
   for (i = 0; i < SYN__COUNT(syn__mix_names); i++)

@@ -26,7 +26,7 @@ static const char *const trace_page[] = {
     "    highway: 'y = g x + (1 − g) c,  g = σ(x Wᵀ + b)',\n",
     "    concat: 'y = [a; b; …] along the width', parallel_add: 'y = a + b + …',\n",
     "    universal: 'x_t + p_t + p_s before step s', share: 'n steps with the same weights', input_feed: 'y_t = [z_(t−1); x_t]',\n",
-    "    pool: 'y = mean of the rows of a sentence', output: 'logits = x wᵀ + b',\n",
+    "    pool: 'y = mean of the rows of a sentence, or the first row', output: 'logits = x wᵀ + b',\n",
     "    rel_pos: 'y = x;  adds a learned bias of i − j to the scores of later attention',\n",
     "    syn_att: 'S = mixture of scores;  P = softmax(S, causal in a decoder);  y = (P v) W_oᵀ',\n",
     "    mh_dot_src_att: 'S = q kᵀ · scale,  q: target, k, v: source;  P = softmax(S);  y = (P v) W_oᵀ',\n",
