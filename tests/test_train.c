@@ -1620,10 +1620,11 @@ static void test_mask_training(void) {
   syn_model *m;
   syn_trainer *trainer;
   syn_run *run;
+  syn_batch batch;
   int row[LENGTH], i, n;
   double before, after;
   float p;
-  memset(&t, 0, sizeof t), memset(&k, 0, sizeof k);
+  memset(&t, 0, sizeof t), memset(&k, 0, sizeof k), memset(&batch, 0, sizeof batch);
   syn_context_init(&c, NULL);
   k.task = "mlm";
   k.encoder = "learn_pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm";
@@ -1654,11 +1655,9 @@ static void test_mask_training(void) {
   CHECK(after < before / 4, "loss %g, before %g: %s", after, before, c.message);
   for (i = 0; i < LENGTH; i++) row[i] = 6 + i;
   row[3] = MASK;
-  {
-    syn_batch b = {1, row, NULL, NULL, LENGTH, 0};
-    CHECK(syn_run_forward(run, &b) == SYN_OK && syn_run_class(run, 0, 3, 0, &p) == 9 && p > 0.3f, "token %d, p %g: %s",
+  batch.count = 1, batch.src = row, batch.src_width = LENGTH;
+  CHECK(syn_run_forward(run, &batch) == SYN_OK && syn_run_class(run, 0, 3, 0, &p) == 9 && p > 0.3f, "token %d, p %g: %s",
           syn_run_class(run, 0, 3, 0, NULL), (double)p, c.message);
-  }
   syn_run_free(run), syn_trainer_free(trainer), syn_data_free(d), syn_model_free(m);
 }
 

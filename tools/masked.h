@@ -68,10 +68,14 @@ typedef struct masked_scores {
 /* One text of n tokens, with `width` logits each. */
 static void masked_row(masked_scores *s, syn_run *r, int width, const int *src, const int *labels,
                        int n) {
-  const syn_batch b = {1, src, NULL, NULL, n, 0};
   const int64_t before = s->hidden;
   const float *z;
+  syn_batch b;
   int i, k, rows;
+  memset(&b, 0, sizeof b);
+  b.count = 1;
+  b.src = src;
+  b.src_width = n;
   if (syn_run_forward(r, &b)) return;
   z = syn_run_logits(r, 0, &rows);
   for (i = 0; z && i < rows; i++, z += width) {
