@@ -162,7 +162,7 @@
                                              h begins as the last row of the encoder's output
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
      ssru(n=d_model)                         a cell without a recurrent product
-     pool(take=mean)                         classify: mean, first row of a text; the last layer
+     pool(take=mean)                         classify, regress: mean or first row; the last layer
      res(X)                                  x + X(x)
      highway(X)                              g x + (1-g) X(x), g a learned gate
      concat(X | Y)                           outputs of any number of chains side by side
@@ -10828,6 +10828,8 @@ static const syn_kind syn__kind_learn_pos = SYN__KIND_OF_ROWS(
 static syn_status syn__types_shape(syn_build *b, syn_node *n) {
   int shape[2] = {syn_arg_int(b, "n", 2, 1, 1 << 16), syn_build_width(b, n, 0)};
   if (b->decoder) return syn__fail_build(b, SYN_E_TEXT, "inside a decoder: only an encoder has it");
+  if (b->config->src_features)
+    return syn_build_fail(b, "types reads tokens, but rows of the source are features");
   syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                    shape);
   syn_build_save_rows(b, n, SYN_BOTH, 1);
@@ -11478,9 +11480,9 @@ static int syn__pool_first(const syn_node *n) { return *(const int *)n->own; }
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   const int first = b->layer ? syn_arg_word(b, "take", syn__pool_names, 2, 0) : 0;
-  if (b->layer && strcmp(b->config->task, "classify"))
-    return syn__fail_build(b, SYN_E_TEXT, "only classify has one vector for a text, not %s",
-                           b->config->task);
+  if (b->layer && strcmp(b->config->task, "classify") && strcmp(b->config->task, "regress"))
+    return syn__fail_build(b, SYN_E_TEXT, "only classify and regress have one vector for a source,"
+                           " not %s", b->config->task);
   if (b->layer && b->depth > 1)
     return syn__fail_build(b, SYN_E_TEXT, "inside another layer: it is the encoder's last");
   if (syn__own_copy(b, n, &first, sizeof first)) return SYN_E_MEMORY;

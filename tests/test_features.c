@@ -274,10 +274,18 @@ static void refused(syn_context *c, const char *a, const char *b) {
 
 static void check_refused_config(void) {
   syn_config k = config_of("classify", "ngram -> linear");
+  syn_model *m;
   syn_context c;
   syn_context_init(&c, NULL);
   syn_model_new(&c, &k);
   refused(&c, "ngram reads tokens", "features");
+  k = config_of("classify", "types -> linear");
+  syn_model_new(&c, &k);
+  refused(&c, "types reads tokens", "features");
+  k = config_of("regress", "linear -> pool(first)");
+  m = syn_model_new(&c, &k);
+  CHECK(m, "regress of the first row: %s", c.message);
+  syn_model_free(m);
   k = config_of("seq2seq", "linear");
   k.tie = "all";
   syn_model_new(&c, &k);

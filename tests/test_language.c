@@ -619,7 +619,7 @@ static const wrong wrongs[] = {
     {"lm", NULL, "id -> rnn(state=source)", E, 1, 7, {"rnn", "no encoder", NULL, NULL}},
     {"tag", "rnn(state=source)", NULL, E, 1, 1, {"inside the encoder", NULL, NULL, NULL}},
     {"seq2seq", "linear(5)", "rnn(4, state=source)", S, 1, 1, {"width 5", "state 4", NULL, NULL}},
-    {"tag", "pool(first)", NULL, E, 1, 1, {"pool", "only classify", "not tag", NULL}},
+    {"tag", "pool(first)", NULL, E, 1, 1, {"pool", "only classify and regress", "not tag", NULL}},
     {"classify", "res(pool)", NULL, E, 1, 5, {"inside another layer", NULL, NULL, NULL}},
     {"classify", "pool -> norm", NULL, E, 1, 9, {"norm", "behind a pool", NULL, NULL}},
     {"tag", "id -> scale", NULL, E, 1, 7, {"scale", "factor is missing", NULL, NULL}},
