@@ -19904,7 +19904,9 @@ static int syn__normal_fetch(syn__normal *n) {
     n->part = syn__text_of(n->one, syn__utf8_encode(syn__reader_next(&n->r), n->one));
   while (!n->part.size && n->text.size) {
     size_t used = 0;
-    const int user = t->pieces->users ? syn__piece_longest(t, n->text, SYN_PIECE_USER) : 0;
+    const syn_text head = syn__text_of(n->text.at, n->text.size < SYN__SEGMENT ? n->text.size
+                                                                               : SYN__SEGMENT);
+    const int user = t->pieces->users ? syn__piece_longest(t, head, SYN_PIECE_USER) : 0;
     if (user) used = syn__token_text(t, user).size;
     n->part = user ? syn__text_of(n->text.at, used) : syn__rule(t->pieces, n->text, &used);
     if (!used) {

@@ -665,6 +665,42 @@ static void test_stream(void) {
   free(p);
 }
 
+/* Words of a text to tag, though the tokens are other letters; a text that rules make longer. */
+static void test_models(void) {
+  static unsigned char map[4 + 4 * 256 + 61];
+  syn_config k;
+  syn_context c;
+  syn_model *m;
+  syn_data *data;
+  syn_run *run;
+  parts *p = words(SYN_PIECES_LOWER);
+  int tags[9], n;
+  syn_context_init(&c, NULL);
+  memset(&k, 0, sizeof k);
+  k.task = "tag", k.encoder = "rnn", k.d_model = 4, k.max_len = 20, k.src_vocab = 4 + (int)p->from.count - 4, k.classes = 3;
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, made(&c, p), NULL);
+  run = syn_run_new(&c, m, NULL);
+  n = syn_tag(run, syn_text_of("  H\xC3\xA9llo, ab\xE4\xB8\xAD,  unknown a "), tags, 9);
+  CHECK(n == 4 && !c.status, "%d words: %s", n, c.message);
+  syn_run_free(run), syn_model_free(m), free(p);
+  p = parts_new("unigram", 0);
+  add(p, "a", -1, SYN_PIECE_NORMAL);
+  p->from.scores = p->scores;
+  memset(map, 0, sizeof map);
+  map[1] = 4, map[5] = 1 << 2, map[4 + 4 * ('A' ^ 1)] = 'A', map[5 + 4 * ('A' ^ 1)] = 1 | 1 << 2, map[7 + 4 * 'A'] = 0x80;
+  memset(map + 4 + 1024, 'a', 60); /* A becomes 60 letters */
+  p->from.charsmap.at = (const char *)map, p->from.charsmap.size = sizeof map;
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "rnn", k.d_model = 4, k.max_len = 300, k.tgt_vocab = 5;
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, NULL, made(&c, p));
+  data = syn_data_new(&c);
+  syn_data_add_text(data, m, syn_text_of(""), syn_text_of("AAAA"));
+  CHECK(!c.status && syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), syn_text_of("AAAA"), NULL, 0) == 240, "%s", c.message);
+  syn_data_free(data), syn_model_free(m), free(p);
+}
+
 int main(void) {
   test_parts();
   test_gpt2();
@@ -678,5 +714,6 @@ int main(void) {
   test_no_memory();
   test_wrong_use();
   test_stream();
+  test_models();
   return CHECK_END("test_pieces");
 }

@@ -77,6 +77,8 @@ printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\
 gives 'bpe of bytes' bpe.json 'ab b' 'ab Ġ b' '3 2 1' 'ab b'
 printf '%s' "{\"normalizer\": {\"type\": \"NFC\"}, $level, $model}" >nfc.json
 refuses 'NFC' nfc.json 'nfc.json: normalizer: NFC is not read'
+printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": false}]}" >added.json
+refuses 'an added token' added.json 'added.json: added_tokens: a token that is not special is not read'
 printf '%s' "{$model}" >none.json
 refuses 'no pre-tokenizer' none.json 'none.json: pre_tokenizer: null is not read'
 printf '%s' '{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},

@@ -394,7 +394,8 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
     if (map && map->kind == JSON_TEXT) put_base64(&l->charsmap, map->text);
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
     l->parts.options |= SYN_PIECES_SPACE;
-  } else if (!strcmp(type, "Replace") && json_is(json_get(j, pattern, "Regex"), " {2,}")) {
+  } else if ((!strcmp(type, "Replace") && json_is(json_get(j, pattern, "Regex"), " {2,}")) ||
+             (!strcmp(type, "Strip") && json_true(json_get(j, v, "strip_right")))) {
     l->parts.options |= SYN_PIECES_TRIM;
   } else if (!strcmp(type, "BertNormalizer")) {
     const json_value *accents = json_get(j, v, "strip_accents");
@@ -450,19 +451,19 @@ static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *typ
   }
 }
 
-/* Special tokens are in no text; others are pieces of the user, which GPT-2's kind has not. */
-static void hf_added(token_list *l, int bytes) {
+/* Special tokens are in no text. Others would cut a text before all else. */
+static void hf_added(token_list *l) {
   const json *j = &l->tree;
   const json_value *v = json_first(json_get(j, j->at, "added_tokens"));
   for (; v; v = json_after(j, v)) {
     const json_value *name = json_get(j, v, "content");
-    const int number = json_int(json_get(j, v, "id"), -1),
-              special = json_true(json_get(j, v, "special"));
+    const int number = json_int(json_get(j, v, "id"), -1);
     if (!name || name->kind != JSON_TEXT || number < 0)
       hf_refuse(l, "added_tokens", "a token without id");
-    if (!special && bytes) hf_refuse(l, "added_tokens", "a token that is not special");
+    if (!json_true(json_get(j, v, "special")))
+      hf_refuse(l, "added_tokens", "a token that is not special");
     token_special(l, number, name->text);
-    token_set(l, (size_t)number, name->text, 0.0, special ? SYN_PIECE_CONTROL : SYN_PIECE_USER);
+    token_set(l, (size_t)number, name->text, 0.0, SYN_PIECE_CONTROL);
   }
 }
 
@@ -528,7 +529,7 @@ static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t 
   if (bytes && json_true(json_get(j, model, "ignore_merges"))) l->parts.options |= SYN_PIECES_WHOLE;
   hf_each(l, json_get(j, j->at, "normalizer"), "normalizers", hf_normalizer);
   hf_each(l, first, "pretokenizers", hf_pre_tokenizer);
-  hf_added(l, bytes);
+  hf_added(l);
   if (bytes && (!first || first->kind == JSON_NULL)) hf_refuse(l, "pre_tokenizer", "null");
   kind = unigram ? "unigram" : words ? "wordpiece" : bytes ? "gpt2" : "llama";
   return token_list_end(c, l, kind, rows);
