@@ -633,7 +633,7 @@ static syn_tokenizer *tokenizer_read_numbered(syn_context *c, const char *path, 
   read_vocab(&l, l.tree.at);
   for (i = 0; i < l.count; i++) {
     const int k = token_number(&pieces, l.tokens[i]);
-    l.types[i] = (unsigned char)(k < 0 ? SYN_PIECE_UNUSED : pieces.types[k]);
+    l.types[i] = (unsigned char)(k < 0 ? (int)SYN_PIECE_UNUSED : pieces.types[k]);
     l.scores[i] = k < 0 ? 0.0f : pieces.scores[k];
   }
   l.parts.options = pieces.parts.options;
