@@ -19721,7 +19721,8 @@ static int syn__range_token(const syn_tokenizer *t, const syn__range *r) {
   return id && syn__token_text(t, id).size == r->depth ? id : 0;
 }
 
-/* The longest token that the text begins with, 0: none. `type` -1: of any type. */
+/* The longest token that the text begins with, 0: none. `type` -1: of any type. It reads no byte
+   behind the longest piece that fits, so what follows costs nothing. */
 static int syn__piece_longest(const syn_tokenizer *t, syn_text text, int type) {
   syn__range r = syn__range_all(t);
   int found = 0;
@@ -20231,7 +20232,8 @@ static size_t syn__part_end(syn_text text, size_t at, int options) {
   return end;
 }
 
-/* Merges the bytes of a part. */
+/* Merges the bytes of a part. A byte without a token, which the vocabularies of published models do
+   not lack, is unknown. */
 static void syn__gpt2_part(const syn_tokenizer *t, syn_text part, syn__ids *out) {
   syn__symbols s;
   const syn_text none = {"", 0};
@@ -20341,7 +20343,8 @@ static void syn__lattice_step(const syn_tokenizer *t, syn__lattice *l, syn_text 
   if (!single) syn__lattice_add(l, at, next, 0, (double)(p->lowest - SYN__UNKNOWN_PENALTY));
 }
 
-/* The Viterbi algorithm; then the tokens of the best path, which is read from its end. Scores add
+/* The time of a segment is at most its bytes times the longest piece.
+   The Viterbi algorithm; then the tokens of the best path, which is read from its end. Scores add
    up over all segments: as in SentencePiece, rounding decides between equal paths. Where rounding
    would decide between others, at some 30 KB, the sum begins anew. */
 static void syn__unigram_segment(const syn_tokenizer *t, syn_text text, syn__written *out) {
@@ -21091,7 +21094,8 @@ size_t syn_text_invalid(syn_text text) {
 #define SYN__PIECES_HEADER 56
 #define SYN__PIECES_OPTIONS 255
 
-/* The number in the file of the j-th token that is none of the special ones. */
+/* The number in the file of the j-th token that is none of the special ones. No table is needed: each
+   special number at or below it moves it by one. */
 static int syn__piece_number(const syn__pieces *p, int j) {
   int last = -1, next, k;
   for (;; j++, last = next) { /* each special number up to it, in their order */
@@ -21102,14 +21106,16 @@ static int syn__piece_number(const syn__pieces *p, int j) {
   }
 }
 
-/* The fixed id of a number in the file, -1: none. The last of several has it. */
+/* The fixed id of a number in the file, -1: none. The last of several has it: of GPT-2, whose text
+   begins and ends with one token, the end. */
 static int syn__piece_special(const syn__pieces *p, int number) {
   int k = SYN_FIRST_TOKEN - 1;
   while (k >= 0 && p->special[k] != number) k--;
   return k;
 }
 
-/* Writes the name of a token as it appears in a text. */
+/* Writes the name of a token as it stands in a text, so that decoding copies it. Tokens that are in
+   no text keep their names. */
 static syn_status syn__piece_spell(syn_tokenizer *t, syn_text name, int type) {
   syn__texts *v = &t->vocab;
   size_t at = 0;
@@ -21181,7 +21187,8 @@ static syn_tokenizer *syn__pieces_finish(syn_tokenizer *t, syn_status status) {
   return syn__tokenizer_finish(t, status);
 }
 
-/* What the kind must have: scores, merges, or one of them; special numbers inside. */
+/* 1: the parts are those of the kind: unigram has scores, gpt2 merges, llama one of them, wordpiece
+   neither; and the special numbers are numbers of the file. */
 static int syn__pieces_fit(int kind, size_t count, int scores, size_t merges, const int *special) {
   const syn__tokenizer_kind *k = syn__tokenizer_kinds[kind];
   int i, fits = count <= SYN__MAX_VOCAB - SYN_FIRST_TOKEN && merges <= SYN__MAX_VOCAB;

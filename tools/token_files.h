@@ -395,7 +395,7 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
     l->parts.options |= SYN_PIECES_SPACE;
   } else if ((!strcmp(type, "Replace") && json_is(json_get(j, pattern, "Regex"), " {2,}")) ||
-             (!strcmp(type, "Strip") && json_true(json_get(j, v, "strip_right")))) {
+             json_true(json_get(j, v, "strip_right"))) {
     l->parts.options |= SYN_PIECES_TRIM;
   } else if (!strcmp(type, "BertNormalizer")) {
     const json_value *accents = json_get(j, v, "strip_accents");
