@@ -20488,7 +20488,11 @@ static double syn__edge_weight(const syn__unigram *u, const syn__edge *e) {
   return e->id < 0 ? 1e-9 : u->weight[e->id - SYN_FIRST_TOKEN];
 }
 
-/* Adds the expected counts of a word that occurs `times` times. */
+/* Adds the expected counts of a word that occurs `times` times. With f(i) the sum over all ways up
+   to byte i, and b(i) from there on, a token from i to j with probability p has the share
+     f(i) p b(j) / f(size)
+   of the word. Edges stand in the order of their first bytes, so f and b are complete where they are
+   read. */
 static void syn__unigram_word(syn__unigram *u, syn_text word, double times) {
   double forward[4 * SYN__UNIGRAM_WORD + 1], backward[4 * SYN__UNIGRAM_WORD + 1];
   syn__edge edges[SYN__UNIGRAM_EDGES];
@@ -20509,7 +20513,8 @@ static void syn__unigram_word(syn__unigram *u, syn_text word, double times) {
   }
 }
 
-/* One E step, one M step. Pieces of fewer than half an occurrence go, but for characters. */
+/* One E step, one M step. Pieces of fewer than half an occurrence go, but for characters. Words are
+   read in the order of their bytes: sums of doubles would else depend on the order of the lines. */
 static syn_status syn__unigram_em(syn__unigram *u) {
   syn_context *c = u->t->c;
   const int n = (int)u->now->vocab.ends.count;
@@ -20534,7 +20539,8 @@ static syn_status syn__unigram_em(syn__unigram *u) {
   return status;
 }
 
-/* How much the log likelihood falls for each occurrence when piece i becomes the best others. */
+/* How much the log likelihood falls for each occurrence when piece i becomes the best others: its
+   score less the score of the best path through its text that does not use it. */
 static double syn__unigram_gain(const syn__unigram *u, int i) {
   const syn_text text = syn__texts_at(&u->now->vocab, (size_t)i);
   const float *scores = u->now->pieces->scores;
@@ -21094,8 +21100,8 @@ size_t syn_text_invalid(syn_text text) {
 #define SYN__PIECES_HEADER 56
 #define SYN__PIECES_OPTIONS 255
 
-/* The number in the file of the j-th token that is none of the special ones. No table is needed: each
-   special number at or below it moves it by one. */
+/* The number in the file of the j-th token that is none of the special ones. No table is needed:
+   each special number at or below it moves it by one. */
 static int syn__piece_number(const syn__pieces *p, int j) {
   int last = -1, next, k;
   for (;; j++, last = next) { /* each special number up to it, in their order */
