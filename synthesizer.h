@@ -20491,8 +20491,8 @@ static double syn__edge_weight(const syn__unigram *u, const syn__edge *e) {
 /* Adds the expected counts of a word that occurs `times` times. With f(i) the sum over all ways up
    to byte i, and b(i) from there on, a token from i to j with probability p has the share
      f(i) p b(j) / f(size)
-   of the word. Edges stand in the order of their first bytes, so f and b are complete where they are
-   read. */
+   of the word. Edges stand in the order of their first bytes, so f and b are complete where they
+   are read. */
 static void syn__unigram_word(syn__unigram *u, syn_text word, double times) {
   double forward[4 * SYN__UNIGRAM_WORD + 1], backward[4 * SYN__UNIGRAM_WORD + 1];
   syn__edge edges[SYN__UNIGRAM_EDGES];
