@@ -43,6 +43,23 @@ answers gguf-q4_K 5
 answers gguf-q6_K 5
 is 'tokenizer of GGUF' '3 4 7' "$(echo ad | "$SYN" tokenize -m m.safetensors --ids)"
 
+# named arrays with a text and a map of the user's, in a zip file with and without compression
+cat >gru.map <<'END'
+# of a language model
+= target begin=1 end=2
+tgt.embed emb
+decoder.0.w_i w_ih
+decoder.0.w_h w_hh
+decoder.0.b_i b_ih
+decoder.0.b_h b_hh
+out.w fc_w
+out.b fc_b
+END
+for file in stored packed; do
+  is "npz, $file" '8 passed, 0 failed' "$("$SYN" import made/npz/$file.npz --map gru.map --task lm --decoder 'rnn(cell=gru)' \
+    --d-model 8 --tie none -o m.safetensors --check made/npz/expected.json | tail -1)"
+done
+
 # a wrong answer is found
 sed 's/"loss": [0-9.]*/"loss": 3.5/g' made/qwen2/expected.json >wrong.json
 "$SYN" import made/qwen2 -o m.safetensors --check wrong.json >out
@@ -113,6 +130,17 @@ for which in llama2c-0 llama2c-1 llama2c-2 ct2-2 ct2-6; do
     refused "GGUF, $part of its first bytes" 'syn: c.gguf*' c.gguf
   done
 done
+refused 'arrays without a map' '*--map, --task*' made/npz/packed.npz
+refused 'arrays that the map leaves out' '*the map fills 0 of them*' made/npz/packed.npz --map /dev/stdin \
+  --task lm --decoder 'rnn(cell=gru)' --d-model 8 --tie none <<'END'
+tgt.embed emb
+END
+for part in 300 900 2000 2500; do
+  head -c $part made/npz/packed.npz >c.npz
+  refused "npz, $part bytes" 'syn: c.npz*' c.npz --map gru.map --task lm --decoder 'rnn(cell=gru)' --d-model 8
+done
+printf 'PK\005\006' >c.npz
+refused 'no directory' '*no directory*' c.npz --map gru.map --task lm --decoder id
 refused 'no checkpoint' '*a checkpoint is wanted*' nothing
 refused 'a table of places' '*has 16 places*' made/gpt2 --max-len 17
 

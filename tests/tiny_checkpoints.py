@@ -12,6 +12,7 @@ import os
 import random
 import struct
 import sys
+import zipfile
 
 D, HEADS, FF, LAYERS, VOCABULARY, PLACES = 8, 2, 12, 2, 19, 16
 
@@ -402,6 +403,28 @@ def lm_answers(t, logits, config):
     return inputs
 
 
+def gru(t):
+    def logits(ids):
+        table, h, out = t("emb", VOCABULARY, D), [0.0] * D, []
+        sigma = lambda x: 1 / (1 + math.exp(-x))
+        for i in ids:
+            a = linear([table[i]], t("w_ih", 3 * D, D), t("b_ih", 3 * D))[0]
+            b = linear([h], t("w_hh", 3 * D, D), t("b_hh", 3 * D))[0]
+            r, z = ([sigma(a[k * D + j] + b[k * D + j]) for j in range(D)] for k in range(2))
+            n = [math.tanh(a[2 * D + j] + r[j] * b[2 * D + j]) for j in range(D)]
+            h = [(1 - z[j]) * n[j] + z[j] * h[j] for j in range(D)]
+            out.append(h)
+        return linear(out, t("fc_w", VOCABULARY, D), t("fc_b", VOCABULARY))
+    return {"eos_token_id": 2}, logits
+
+
+def npz(path, tensors, method):
+    with zipfile.ZipFile(path, "w", method) as f:
+        for name, (shape, dtype, raw) in tensors.items():
+            text = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }" % ", ".join(map(str, shape))
+            f.writestr(name + ".npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + raw)
+
+
 def seq2seq_answers(t, logits, config):
     inputs, end, begin = [], config["eos_token_id"], config["decoder_start_token_id"]
     never = (begin,) if "bad_words_ids" in config else ()
@@ -614,9 +637,13 @@ def write(folder, name, t, family, answers):
     config, logits = family
     inputs = answers(t, logits, config)
     os.makedirs(os.path.join(folder, name), exist_ok=True)
-    if name.startswith("llama2c") or name.startswith("ct2"):
+    if name.startswith("llama2c") or name.startswith("ct2") or name == "npz":
         with open(os.path.join(folder, name, "expected.json"), "w") as f:
             json.dump({"inputs": inputs}, f)
+        if name == "npz":
+            for file, method in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+                npz(os.path.join(folder, name, file + ".npz"), t.stored, method)
+            return
         (llama2c_file if name[0] == "l" else ct2_files)(os.path.join(folder, name), t, int(name[-1]))
         return
     for file, text in (("config.json", config), ("expected.json", {"inputs": inputs})):
@@ -649,6 +676,7 @@ def main(folder):
             ("llama2c-1", "F32", lambda t: llama(t, pair=True), lm_answers),
             ("llama2c-2", "F32", lambda t: llama(t, pair=True), lm_answers),
             ("ct2-2", "F32", lambda t: ct2(t, 8), seq2seq_answers),
+            ("npz", "F32", gru, lm_answers),
             ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers))):
         t = Tensors(seed, dtype)
         if name in ("llama2c-2", "ct2-6"):

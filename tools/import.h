@@ -18,6 +18,7 @@ enum {
   FOREIGN_I8,
   FOREIGN_I16,
   FOREIGN_I32,
+  FOREIGN_F64,
   FOREIGN_OTHER,
   FOREIGN_Q4_0,
   FOREIGN_Q8_0,
@@ -49,7 +50,10 @@ typedef struct syn_import_options {
   const char *tokenizer; /* a file or folder; 0: what lies beside the checkpoint */
   int max_len;           /* 0: that of the checkpoint, at most IMPORT_LENGTH */
   int separator;         /* number of BERT's [SEP], where no tokenizer tells it; 0: none */
-  FILE *report;          /* gets text and tensors; 0: nothing does */
+  /* of a file of named arrays: the network as for syn_config, and the file of its map */
+  const char *map, *task, *encoder, *decoder, *tie;
+  int d_model, heads;
+  FILE *report; /* gets text and tensors; 0: nothing does */
 } syn_import_options;
 
 enum { IMPORT_LENGTH = 4096, IMPORT_FILES = 64 };
@@ -148,6 +152,12 @@ static float little_float(uint32_t bits) {
   return x;
 }
 
+static double double_value(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 /* Blocks of GGUF (ggml's ggml-quants.c): y [32] or [256] of one block. Q4_0 and Q8_0: a scale,
    then 4 or 8 bits. Q4_K: scale and minimum of 8 parts of 32, of 6 bits. Q6_K: 16 parts. */
 static void block_q4_0(const unsigned char *at, float *y) {
@@ -212,6 +222,7 @@ static float *foreign_floats(const checkpoint *p, const foreign *t) {
       case FOREIGN_F32: x[i] = little_float(little32(at + 4 * i)); break;
       case FOREIGN_F16: x[i] = half_value(little16(at + 2 * i)); break;
       case FOREIGN_BF16: x[i] = little_float((uint32_t)little16(at + 2 * i) << 16); break;
+      case FOREIGN_F64: x[i] = (float)double_value(little64(at + 8 * i)); break;
       case FOREIGN_I8: x[i] = (float)(signed char)at[i]; break;
       case FOREIGN_I16: x[i] = (float)(int16_t)(uint16_t)little16(at + 2 * i); break;
       default: fail(FAILED_JOB, "%s: tensor %s has a type that is not read", p->path, t->name);
@@ -366,7 +377,8 @@ static void keys_done(const checkpoint *p) {
    all of it. Options: T: theirs is [in,out], ours [out,in]. 1/3: the second third of its rows.
    @0/2: it fills the first half of our rows. +2: without its first 2 rows. <: ours may be fewer
    rows, the first ones. ?: nothing, where there is no such tensor. Rows of embeddings and of out
-   are those of the tokens, see foreign_vocabulary. */
+   are those of the tokens, see foreign_vocabulary. A line with # is a comment, one with = tells of
+   tokens, see custom_side. */
 
 typedef struct map_rule {
   char ours[120], theirs[200];
@@ -559,7 +571,7 @@ static void map_run(checkpoint *p) {
   while (next_piece(&rest, "\n", &text)) {
     map_rule r;
     line++;
-    if (!text.size || *text.at == '#') continue;
+    if (!text.size || strchr("#=", *text.at)) continue;
     r = rule_of(p, text, line);
     if (strcmp(r.ours, "-") != 0) rule_run(p, &r, filled);
     for (i = 0; !strcmp(r.ours, "-") && i < p->count; i++)
@@ -1952,6 +1964,355 @@ static void gguf_read(checkpoint *p, const char *path) {
 }
 
 /* ==============================================================================================
+   >>import inflate   compressed data of zip files (RFC 1951)
+   ============================================================================================== */
+
+/* Bits are read from the lowest one of each byte on. A code is canonical: count [16] codes of each
+   length, their symbols in the order of the codes. Wrong data end the program with the path. */
+typedef struct inflater {
+  const char *path;
+  const unsigned char *at;
+  unsigned char *out;
+  size_t left, size, used; /* bytes of the data; of out, and how many are written */
+  uint32_t bits;
+  int held;
+} inflater;
+
+typedef struct inflate_code {
+  int count[16], symbol[288];
+} inflate_code;
+
+static void inflate_fail(const inflater *z) NO_RETURN;
+static void inflate_fail(const inflater *z) {
+  fail(FAILED_JOB, "%s: its compressed data are damaged", z->path);
+}
+static int inflate_bits(inflater *z, int n) {
+  int value;
+  while (z->held < n) {
+    if (!z->left) inflate_fail(z);
+    z->bits |= (uint32_t)*z->at++ << z->held;
+    z->left--;
+    z->held += 8;
+  }
+  value = (int)(z->bits & ((1u << n) - 1));
+  z->bits >>= n;
+  z->held -= n;
+  return value;
+}
+static int inflate_symbol(inflater *z, const inflate_code *c) {
+  int code = 0, first = 0, index = 0, length;
+  for (length = 1; length < 16; length++) {
+    code |= inflate_bits(z, 1);
+    if (code - c->count[length] < first) return c->symbol[index + code - first];
+    index += c->count[length];
+    first = (first + c->count[length]) << 1;
+    code <<= 1;
+  }
+  inflate_fail(z);
+  return 0;
+}
+/* The code of these lengths [n]; 0: no symbol. */
+static void inflate_make(inflater *z, inflate_code *c, const unsigned char *lengths, int n) {
+  int offset[16], left = 1, i;
+  memset(c, 0, sizeof *c);
+  for (i = 0; i < n; i++) c->count[lengths[i]]++;
+  c->count[0] = 0;
+  for (i = 1; i < 16; i++) {
+    left = 2 * left - c->count[i];
+    if (left < 0) inflate_fail(z);
+  }
+  for (offset[1] = 0, i = 1; i < 15; i++) offset[i + 1] = offset[i] + c->count[i];
+  for (i = 0; i < n; i++)
+    if (lengths[i]) c->symbol[offset[lengths[i]]++] = i;
+}
+
+static void inflate_put(inflater *z, int byte) {
+  if (z->used == z->size) inflate_fail(z);
+  z->out[z->used++] = (unsigned char)byte;
+}
+
+/* A block of literals and copies of what was written before. */
+static void inflate_block(inflater *z, const inflate_code *literal, const inflate_code *distance) {
+  static const short base[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
+                               31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+  static const int far_base[] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                 33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
+                                 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+  for (;;) {
+    int symbol = inflate_symbol(z, literal), length, code;
+    size_t back;
+    if (symbol < 256) {
+      inflate_put(z, symbol);
+      continue;
+    }
+    if (symbol == 256) return;
+    symbol -= 257;
+    if (symbol > 28) inflate_fail(z);
+    length = base[symbol];
+    if (symbol > 7 && symbol < 28) length += inflate_bits(z, (symbol - 4) / 4);
+    code = inflate_symbol(z, distance);
+    if (code > 29) inflate_fail(z);
+    back = (size_t)far_base[code];
+    if (code > 3) back += (size_t)inflate_bits(z, (code - 2) / 2);
+    if (back > z->used) inflate_fail(z);
+    for (; length; length--) inflate_put(z, z->out[z->used - back]);
+  }
+}
+
+/* The two codes of a block, which are compressed by a third one. */
+static void inflate_codes(inflater *z, inflate_code *literal, inflate_code *distance) {
+  static const unsigned char order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                        11, 4,  12, 3, 13, 2, 14, 1, 15};
+  const int literals = inflate_bits(z, 5) + 257, distances = inflate_bits(z, 5) + 1;
+  const int codes = inflate_bits(z, 4) + 4;
+  unsigned char lengths[320];
+  int i;
+  memset(lengths, 0, sizeof lengths);
+  for (i = 0; i < codes; i++) lengths[order[i]] = (unsigned char)inflate_bits(z, 3);
+  inflate_make(z, literal, lengths, 19);
+  for (i = 0; i < literals + distances;) {
+    int symbol = inflate_symbol(z, literal), times = 1, value = symbol;
+    if (symbol > 15) {
+      value = symbol == 16 && i ? lengths[i - 1] : 0;
+      times = symbol == 16   ? 3 + inflate_bits(z, 2)
+              : symbol == 17 ? 3 + inflate_bits(z, 3)
+                             : 11 + inflate_bits(z, 7);
+    }
+    if (times > literals + distances - i || (symbol == 16 && !i)) inflate_fail(z);
+    for (; times; times--) lengths[i++] = (unsigned char)value;
+  }
+  if (literals > 286) inflate_fail(z);
+  inflate_make(z, literal, lengths, literals);
+  inflate_make(z, distance, lengths + literals, distances);
+}
+
+static void inflate_fixed(inflater *z, inflate_code *literal, inflate_code *distance) {
+  unsigned char lengths[288];
+  memset(lengths, 8, 144);
+  memset(lengths + 144, 9, 112);
+  memset(lengths + 256, 7, 24);
+  memset(lengths + 280, 8, 8);
+  inflate_make(z, literal, lengths, 288);
+  memset(lengths, 5, 30);
+  inflate_make(z, distance, lengths, 30);
+}
+
+/* Fills z->out, which the data must fill exactly. */
+static void inflate(inflater *z) {
+  inflate_code literal, distance;
+  int last, type;
+  do {
+    last = inflate_bits(z, 1);
+    type = inflate_bits(z, 2);
+    if (type == 3) inflate_fail(z);
+    if (type) {
+      if (type == 1) inflate_fixed(z, &literal, &distance);
+      else
+        inflate_codes(z, &literal, &distance);
+      inflate_block(z, &literal, &distance);
+      continue;
+    }
+    z->held = 0; /* bytes as they are, from the next whole byte on */
+    z->bits = 0;
+    type = inflate_bits(z, 16);
+    if ((type ^ inflate_bits(z, 16)) != 0xFFFF) inflate_fail(z);
+    for (; type; type--) inflate_put(z, inflate_bits(z, 8));
+  } while (!last);
+  if (z->used != z->size) inflate_fail(z);
+}
+
+/* ==============================================================================================
+   >>import npz   named arrays of NumPy, with a network and a map by the user
+   ============================================================================================== */
+
+/* The value of a key of the header of an array, a text of Python; null: it is not there. */
+static const char *npy_value(const char *header, const char *key) {
+  const char *at = strstr(header, key);
+  return at ? at + strlen(key) + strspn(at + strlen(key), ": '") : NULL;
+}
+
+/* An array: magic, version, length of the header, header, numbers. */
+static void npy_read(checkpoint *p, const char *name, const unsigned char *at, size_t size) {
+  static const struct {
+    const char *name;
+    int type;
+    size_t bytes;
+  } types[] = {{"<f4", FOREIGN_F32, 4}, {"<f2", FOREIGN_F16, 2}, {"<f8", FOREIGN_F64, 8},
+               {"|i1", FOREIGN_I8, 1},  {"<i2", FOREIGN_I16, 2}, {"<i4", FOREIGN_I32, 4}};
+  const size_t fixed = size > 12 && at[6] == 1 ? 10 : 12;
+  size_t length, i;
+  char header[1000];
+  const char *type, *order, *shape;
+  foreign *t;
+  if (size <= 12 || memcmp(at, "\x93NUMPY", 6) != 0)
+    fail(FAILED_JOB, "%s: %s is no array of NumPy", p->path, name);
+  length = fixed == 10 ? little16(at + 8) : little32(at + 8);
+  if (length > size - fixed || length >= sizeof header)
+    fail(FAILED_JOB, "%s: the header of %s is damaged", p->path, name);
+  memcpy(header, at + fixed, length);
+  header[length] = 0;
+  type = npy_value(header, "'descr'");
+  order = npy_value(header, "'fortran_order'");
+  shape = npy_value(header, "'shape'");
+  for (i = 0; i < COUNT(types) && (!type || strncmp(type, types[i].name, 3)); i++) continue;
+  if (i == COUNT(types) || !order || strncmp(order, "False", 5) || !shape || *shape != '(')
+    fail(FAILED_JOB, "%s: %s: %.40s is not read; wanted: numbers by rows", p->path, name, header);
+  t = checkpoint_add(p, name, types[i].type, 0);
+  for (shape++; *shape != ')';) {
+    char *end;
+    const double n = strtod(shape, &end);
+    if (end == shape || t->rank == 4 || !(n >= 0.0 && n < 1e15))
+      fail(FAILED_JOB, "%s: the shape of %s is not read", p->path, name);
+    t->count = size_mul(t->count, t->shape[t->rank++] = (size_t)n);
+    shape = end + strspn(end, ", ");
+  }
+  t->bytes = size_mul(t->count, types[i].bytes);
+  t->data = at + fixed + length;
+  if (t->bytes != size - fixed - length)
+    fail(FAILED_JOB, "%s: %s has another size than its shape", p->path, name);
+}
+
+/* A file of the zip, by its entry in the directory: 46 bytes and its name. */
+static void npz_entry(checkpoint *p, const unsigned char *file, size_t size,
+                      const unsigned char *entry) {
+  const unsigned method = little16(entry + 10);
+  const size_t packed = little32(entry + 20), whole = little32(entry + 24);
+  const size_t length = little16(entry + 28), at = little32(entry + 42);
+  char *name = (char *)checkpoint_keep(p, take(length + 1, 1));
+  const unsigned char *data;
+  size_t begin;
+  memcpy(name, entry + 46, length);
+  if (strstr(name, "data.pkl")) pickle_refuse(p->path);
+  if (strstr(name, "special:model.yml"))
+    fail(FAILED_JOB,
+         "%s: this is a model of Marian, which is not read: convert it to the format of "
+         "Hugging Face by transformers' convert_marian_to_pytorch.py",
+         p->path);
+  if (length > 4 && !strcmp(name + length - 4, ".npy")) name[length - 4] = 0;
+  if (at > size || size - at < 30 || memcmp(file + at, "PK\3\4", 4) != 0)
+    fail(FAILED_JOB, "%s: %s is damaged", p->path, name);
+  begin = at + 30 + little16(file + at + 26) + little16(file + at + 28);
+  if (begin > size || packed > size - begin || (method != 0 && method != 8) ||
+      (method ? whole / 1032 > packed : whole != packed) || little16(entry + 8) & 1)
+    fail(FAILED_JOB, "%s: %s is damaged, or packed by another method than deflate", p->path, name);
+  data = file + begin;
+  if (method) {
+    inflater z;
+    memset(&z, 0, sizeof z);
+    z.path = p->path;
+    z.at = data;
+    z.left = packed;
+    z.size = whole;
+    data = z.out = (unsigned char *)checkpoint_keep(p, take(whole, 1));
+    inflate(&z);
+  }
+  npy_read(p, name, data, whole);
+}
+
+/* The directory stands at the end; the record that tells where, in the last 64 KiB. */
+static void npz_read(checkpoint *p, const char *path) {
+  reader r = reader_of(p, path);
+  const size_t size = r.left;
+  size_t end = size < 22 ? 0 : size - 22, at, count;
+  while (end && size - end < 65558 && memcmp(r.at + end, "PK\5\6", 4) != 0) end--;
+  if (size < 22 || memcmp(r.at + end, "PK\5\6", 4) != 0)
+    fail(FAILED_JOB, "%s: this zip file has no directory", path);
+  at = little32(r.at + end + 16);
+  for (count = little16(r.at + end + 10); count; count--) {
+    if (at > end || end - at < 46 || memcmp(r.at + at, "PK\1\2", 4) != 0 ||
+        end - at - 46 < little16(r.at + at + 28))
+      fail(FAILED_JOB, "%s: the directory of this zip file is damaged", path);
+    npz_entry(p, r.at, size, r.at + at);
+    at +=
+        46 + (size_t)little16(r.at + at + 28) + little16(r.at + at + 30) + little16(r.at + at + 32);
+  }
+}
+
+/* tokens=FILE:KEY of a side: a list in a file of JSON beside the checkpoint. */
+static void custom_names(checkpoint *p, int side, const char *folder, const char *of) {
+  const char *colon = strrchr(of, ':');
+  const json_value *v;
+  char *name, *path;
+  json j;
+  int i = 0;
+  if (!colon) fail(FAILED_JOB, "%s: tokens=%s: wanted FILE:KEY", p->options->map, of);
+  name = (char *)take((size_t)(colon - of) + 1, 1);
+  memcpy(name, of, (size_t)(colon - of));
+  path = path_inside(folder, name);
+  j = json_parse(read_file(path), path);
+  checkpoint_keep(p, j.bytes.at);
+  checkpoint_keep(p, j.at);
+  v = json_get(&j, j.at, colon + 1);
+  if (!v || v->kind != JSON_LIST || v->count != (uint32_t)p->vocabulary[side].count)
+    fail(FAILED_JOB, "%s: %s is no list of %d tokens", path, colon + 1, p->vocabulary[side].count);
+  p->names[side] = (syn_text *)checkpoint_keep(p, take(v->count, sizeof(syn_text)));
+  for (v = json_first(v); v; v = json_after(&j, v)) p->names[side][i++] = v->text;
+  free(name);
+  free(path);
+}
+
+/* A line "= source padding=0 unknown=1 begin=2 end=3 tokens=FILE:KEY" of the map. */
+static void custom_side(checkpoint *p, const char *folder, syn_text line) {
+  static const char *const names[] = {"padding=", "unknown=", "begin=", "end=", "tokens="};
+  syn_text word;
+  int side = -1;
+  while (next_piece(&line, " \t", &word)) {
+    char text[200];
+    size_t i = 0;
+    if (!word.size || text_is(word, "=")) continue;
+    snprintf(text, sizeof text, "%.*s", (int)(word.size < 199 ? word.size : 199), word.at);
+    if (!strcmp(text, "source") || !strcmp(text, "target")) {
+      side = *text == 't';
+      continue;
+    }
+    while (i < COUNT(names) && strncmp(text, names[i], strlen(names[i]))) i++;
+    if (i == COUNT(names) || side < 0)
+      fail(FAILED_JOB,
+           "%s: %s: wanted source or target, then padding=, unknown=, begin=, end= a "
+           "number, tokens=FILE:KEY",
+           p->options->map, text);
+    if (i == 4) custom_names(p, side, folder, text + strlen(names[i]));
+    else if (!parse_int(text + strlen(names[i]), &p->vocabulary[side].special[i]))
+      fail(FAILED_JOB, "%s: %s: wanted a number", p->options->map, text);
+  }
+}
+
+/* The tokens of a side: as many as the array has rows that fills its embeddings. */
+static int custom_count(const checkpoint *p, const char *embeddings) {
+  syn_text rest = buffer_text(&p->rules), line;
+  const foreign *t = NULL;
+  while (rest.size && next_piece(&rest, "\n", &line)) {
+    map_rule r;
+    if (!line.size || strchr("#=-", *line.at)) continue;
+    r = rule_of(p, line, 0);
+    if (!strcmp(r.ours, embeddings)) t = checkpoint_find(p, r.theirs);
+  }
+  return t && t->rank == 2 && t->shape[0] < 1 << 24 ? (int)t->shape[0] : 0;
+}
+
+/* The network and the map of the options, for any file of named arrays. */
+static void custom_read(checkpoint *p, const char *folder) {
+  const syn_import_options *o = p->options;
+  syn_text rest, line;
+  p->rules = read_text(o->map);
+  p->k.task = o->task;
+  p->k.d_model = o->d_model;
+  p->k.heads = o->heads;
+  p->k.tie = o->tie;
+  put_line(&p->encoder, "%s", o->encoder ? o->encoder : "");
+  put_line(&p->decoder, "%s", o->decoder ? o->decoder : "");
+  length_is(p, 512, 0);
+  if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
+  specials_are(p, -1, -1, -1, -1);
+  p->vocabulary[SYN_SRC].count = custom_count(p, "src.embed");
+  p->vocabulary[SYN_TGT].count = custom_count(p, "tgt.embed");
+  if (!p->vocabulary[SYN_SRC].count) p->vocabulary[SYN_SRC] = p->vocabulary[SYN_TGT];
+  if (!p->vocabulary[SYN_TGT].count) p->vocabulary[SYN_TGT] = p->vocabulary[SYN_SRC];
+  for (rest = buffer_text(&p->rules); rest.size && next_piece(&rest, "\n", &line);)
+    if (line.size && *line.at == '=') custom_side(p, folder, line);
+}
+
+/* ==============================================================================================
    >>import   a checkpoint becomes a model
    ============================================================================================== */
 
@@ -1976,12 +2337,22 @@ static void checkpoint_read(checkpoint *p) {
   if (got > 4 && !memcmp(head, "GGUF", 4)) gguf_read(p, path);
   else if (is_ct2(head, got))
     ct2_read(p, folder, path);
-  else if (path == config || (got > 8 && head[8] == '{'))
+  else if (got >= 4 && !memcmp(head, "PK", 2))
+    npz_read(p, path);
+  else if (path == config || (got > 8 && head[8] == '{' && !p->options->map))
     folder_read(p, folder);
-  else if (got >= 2 && (head[0] == 0x80 || !memcmp(head, "PK", 2)))
+  else if (got > 8 && head[8] == '{')
+    safetensors_add(p, path);
+  else if (got >= 2 && head[0] == 0x80)
     pickle_refuse(p->path);
   else
     llama2c_read(p, path);
+  if (p->options->map) custom_read(p, folder);
+  else if (!p->k.task)
+    fail(FAILED_JOB,
+         "%s: these are named arrays: --map, --task and the texts of the network are "
+         "wanted",
+         p->path);
   if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
   free(config);
   free(bin);

@@ -547,6 +547,33 @@ static void answer_ct2(answers *a, const json_value *in) {
   free(done);
 }
 
+/* Letters to phonemes: greedily, at most 20; the first eight logits of the first step. */
+static void answer_word(answers *a, const json_value *in) {
+  const json_value *word = json_get(a->j, in, "word"),
+                   *list = json_get(a->j, in, "first_logits_0_7");
+  hypothesis done[LONGEST_TOKENS + 1];
+  const json_value *v = json_first(list);
+  double most = 0.0;
+  size_t i;
+  int k = 0;
+  a->src_size = 0;
+  for (i = 0; i < word->text.size && a->src_size < a->room - 1; i++) {
+    syn_text letter = word->text;
+    letter.at += i;
+    letter.size = 1;
+    a->src[a->src_size++] = answer_id(a, SYN_SRC, name_number(a, SYN_SRC, letter));
+  }
+  a->src[a->src_size++] = SYN_END;
+  a->tgt[0] = SYN_BEGIN;
+  a->tgt_size = 1;
+  answer_pass(a);
+  for (; v && k < answer_vocabulary(a)->count; v = json_after(a->j, v), k++)
+    most = farther(most, fabs(answer_logit(a, 0, k) - json_double(v, far_off)));
+  if (list) answer_is(a, "first_logits_0_7", v ? far_off : most, check_logits);
+  beam_search(a, done, 1, 20, 1);
+  answer_is(a, "phonemes", names_difference(a, done, json_get(a->j, in, "phonemes")), 0.0);
+}
+
 /* Lines of JSON, each with the answer to one input. */
 static int lines_check(checkpoint *p, syn_text rest, const char *path) {
   answers a;
@@ -563,6 +590,8 @@ static int lines_check(checkpoint *p, syn_text rest, const char *path) {
       answer_story(&a, j.at);
     else if (json_get(&j, j.at, "source") && p->names[SYN_SRC])
       answer_ct2(&a, j.at);
+    else if (json_get(&j, j.at, "word") && p->names[SYN_SRC])
+      answer_word(&a, j.at);
     else
       fail(FAILED_JOB, "%s: line %d: no answer that is known for this model%s", path, a.input + 1,
            p->tokenizers[SYN_TGT] ? "" : "; --tokenizer is not given");
@@ -635,6 +664,13 @@ static int run_import(const arguments *a) {
   o.tokenizer = *opt_text(a, "tokenizer") ? opt_text(a, "tokenizer") : NULL;
   o.max_len = opt_int(a, "max-len");
   o.report = stdout;
+  o.map = *opt_text(a, "map") ? opt_text(a, "map") : NULL;
+  o.task = opt_text(a, "task");
+  o.encoder = opt_text(a, "encoder");
+  o.decoder = opt_text(a, "decoder");
+  o.tie = strcmp(opt_text(a, "tie"), "auto") ? opt_text(a, "tie") : NULL;
+  o.d_model = opt_int(a, "d-model");
+  o.heads = opt_int(a, "heads");
   if (*expected) bytes = read_file(expected);
   if (expected_is_whole(&bytes)) {
     j = json_parse(bytes, expected);

@@ -335,6 +335,15 @@ static const option import_options[] = {
     {"tokenizer", 0, READS, "", "PATH", "a file or folder; not given: what lies beside the checkpoint"},
     {"max-len", 0, INT, "0", "0..1000000",
      "longest text in tokens; 0: that of the checkpoint, at most 4096 where no table limits it"},
+    {"map", 0, READS, "", "FILE",
+     "of named arrays (.npz, .safetensors), with the network of the options below: a line for each "
+     "parameter, OURS THEIRS, and of the tokens: = source padding=0 unknown=1 begin=2 end=3"},
+    {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "with --map"},
+    {"encoder", 0, TEXT, "", "TEXT", "with --map"},
+    {"decoder", 0, TEXT, "", "TEXT", "with --map"},
+    {"d-model", 0, INT, "64", "1..65536", "with --map"},
+    {"heads", 0, INT, "4", "1..1024", "with --map"},
+    {"tie", 0, CHOICE, "auto", "auto|none|out|all", "with --map"},
     {"check", 0, READS, "", "FILE", "answers of the other program, JSON, to compare with"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
@@ -393,7 +402,9 @@ static const command_row commands[] = {
     {"quantize", "", 0, 0, quantize_options, run_quantize,
      "a model file with smaller weights, read like any other"},
     {"import", "PATH", 1, 1, import_options, run_import,
-     "a checkpoint of another program as a model file: a folder of Hugging Face"},
+     "a checkpoint of another program as a model file: a folder of Hugging Face (gpt2, llama, "
+     "mistral, qwen2, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, CTranslate2, "
+     "arrays of NumPy"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},
