@@ -418,6 +418,8 @@ static void fuzz_one(void) {
       "trace --document text -o new",
       "trace -m model -o new --log text",
       "tokenize --tokenizer text text",
+      "import text -o new",
+      "import text --map data --task lm --decoder rnn --d-model 8 -o new",
       "tokenize --tokenizer text --check text"};
   static const char *const of_table[] = {
       "train --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9 --tokenizer "
