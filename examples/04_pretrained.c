@@ -1,12 +1,10 @@
 /* 04   A network of somebody else: its answer as it is made, or the nearest lines of a file
 
-   Idea: `syn import FOLDER -o model.safetensors` makes a model file of a published checkpoint. A
-   program loads it as any other. A language model continues a prompt, token by token; with a file
-   of lines, the vectors of all lines are compared with that of a text by their cosine.
-
+   Idea: `syn import FOLDER -o model.safetensors` makes a model file of a published checkpoint,
+   which a program loads as any other. With a file of lines, their vectors are compared with that
+   of the text by their cosine.
    Compile:  cc -O2 examples/04_pretrained.c -o pretrained -lm
-   Run:      ./pretrained model.safetensors "Once upon a time"
-             ./pretrained model.safetensors "a text" lines.txt
+   Run:      ./pretrained model.safetensors "Once upon a time"    (and lines.txt behind it)
    Expected: tests/expected/04.txt without arguments */
 
 #define SYNTHESIZER_IMPLEMENTATION
@@ -19,8 +17,9 @@ static int show(void *user, syn_text piece) { /* as it is chosen; not 0: stop */
 }
 
 static void answer(syn_context *c, const syn_model *m, const char *prompt) {
-  syn_decode_config how = {0};
+  syn_decode_config how;
   syn_decoder *d;
+  memset(&how, 0, sizeof how);
   how.temperature = 0.8f;
   how.top_p = 0.9f;
   d = syn_decoder_new(c, m, &how);
@@ -44,11 +43,12 @@ static double cosine(const float *x, const float *y, int n) {
 }
 
 static void nearest_lines(syn_context *c, const syn_model *m, const char *text, FILE *lines) {
-  syn_limits limits = {0};
+  syn_limits limits;
   syn_run *r;
   char line[4096];
   float *x, *y;
   int n;
+  memset(&limits, 0, sizeof limits);
   limits.cut = SYN_CUT_TAIL;
   r = syn_run_new(c, m, &limits);
   n = syn_embed(r, syn_text_of(text), SYN_VECTOR_MEAN, NULL, 0); /* the width alone */
