@@ -9,7 +9,6 @@
 
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
-
 static int show(void *user, syn_text piece) { /* as it is chosen; not 0: stop */
   (void)user;
   printf("%.*s", (int)piece.size, piece.at);
