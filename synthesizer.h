@@ -3475,6 +3475,13 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
   return object != NULL;
 }
 
+/* 1: a number lies in its range; else the error names the field, as "decoding: beam". */
+static int syn__within(syn_context *c, const char *field, double value, double least, double most) {
+  if (value >= least && value <= most) return 1; /* no NaN is */
+  syn__fail(c, SYN_E_VALUE, "%s is %.10g, wanted %.10g to %.10g", field, value, least, most);
+  return 0;
+}
+
 /* The index of a name in a list that is laid out as for syn__nearest; -1: it is not in it, recorded
    with the whole list, which fits 100 characters. */
 static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
@@ -17685,12 +17692,13 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (!k->source_len) k->source_len = d->m->config.max_len;
   if (!d->m->task->decoder)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
-  if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
-      k->sentences > 65536 || k->prefill < 1 || k->prefill > 65536)
-    return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
-                     "(1 to 65536), prefill %d (1 to 65536)",
-                     k->beam, k->best, k->sentences, k->prefill);
+  if (!syn__within(d->c, "decoding: beam", k->beam, 1, 1024) ||
+      !syn__within(d->c, "decoding: sentences", k->sentences, 1, 65536) ||
+      !syn__within(d->c, "decoding: prefill", k->prefill, 1, 65536))
+    return SYN_E_VALUE;
+  if (k->best < 1 || k->best > k->beam)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: best is %d, wanted 1 to beam, which is %d",
+                     k->best, k->beam);
   if (syn__decode_type(d) || syn__cut_refused(d->c, k->cut)) return SYN_E_VALUE;
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
@@ -24895,9 +24903,9 @@ static syn_status syn__data_tags(const syn_data *d, const syn_model *m, const sy
   }
   by_words = n == words && (n == own || n_src < src->n);
   if (n < 1 || (!by_words && n != src->n))
-    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu has %d words of %d source tokens with %d "
-                     "labels, tag wants as many as words, or as tokens, one at least",
-                     syn__data_number(d), n_src < src->n ? words : own, src->n, n);
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu has %d words and %d tags, wanted a tag for "
+                     "each word (or for each of its %d tokens)", syn__data_number(d),
+                     n_src < src->n ? words : own, n, src->n);
   for (i = 0; i < n_src && !by_words; i++) label[i] = i;
   for (i = 0; i < n_src; i++) label[i] = label[i] < 0 ? 0 : tag[label[i]];
   return SYN_OK;
@@ -26690,27 +26698,30 @@ static double syn__learn_measure(syn_context *c, syn__trial *k, const syn_config
   return c->status ? 0.0 : seconds;
 }
 
-/* l->macs, from updates of a small network. */
+/* l->macs, from updates of a small network: of one row, and where these are fast, of 16. */
 static syn_status syn__learn_speed(syn__learn *l) {
   enum { D = 128, ROWS = 16, LENGTH = 64 };
-  int ids[ROWS * LENGTH], i;
+  int ids[ROWS * LENGTH], i, rows;
   const double span = 60.0 * l->config.minutes;
-  syn__trial trial = {&l->config, 20, -1, 0.01 * span, 0.0, 0.0};
-  syn_data *data = syn_data_new(l->c);
   syn_train_config train;
   syn_config k;
-  double seconds;
+  double seconds = 0.0;
   memset(&k, 0, sizeof k);
   memset(&train, 0, sizeof train);
   k.task = "lm", k.d_model = D, k.max_len = LENGTH, k.tgt_vocab = 500;
   k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
   for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
   train.batch_tokens = ROWS * (LENGTH + 1);
-  syn_data_add_windows(data, ids, ROWS * LENGTH, LENGTH, LENGTH);
-  seconds = syn__learn_measure(l->c, &trial, &k, &train, data);
-  if (seconds > 0.0)
-    l->macs = span * 3.0 * (double)(ROWS * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds;
-  syn_data_free(data);
+  for (rows = 1; rows <= ROWS && ROWS * seconds <= 0.04 * span; rows += ROWS - 1) {
+    syn__trial trial = {&l->config, rows < ROWS ? 3 : 20, -1, 0.0, 0.0, 0.0};
+    syn_data *data = syn_data_new(l->c);
+    trial.limit = (rows < ROWS ? 0.002 : 0.01) * span;
+    syn_data_add_windows(data, ids, (size_t)(rows * LENGTH), LENGTH, LENGTH);
+    seconds = syn__learn_measure(l->c, &trial, &k, &train, data);
+    syn_data_free(data);
+    if (!(seconds > 0.0)) break;
+    l->macs = span * 3.0 * (double)(rows * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds;
+  }
   return l->c->status;
 }
 
@@ -27021,13 +27032,20 @@ static syn_status syn__learn_check(const syn__learn *l) {
   size_t i;
   int side;
   if (syn__learn_no_clock(l->c, &l->config)) return SYN_E_VALUE;
-  if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps) || !l->count ||
-      l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5) || !(l->choice.epochs >= 0.0) ||
-      l->choice.batch_tokens < 0)
-    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0 and below 1e9; %lu "
-                     "rows, wanted 1 or more; steps %lld, epochs %g, batch_tokens %d, wanted 0 or "
-                     "more; hold_back %g, wanted 0 to 0.5", minutes, (unsigned long)l->count,
-                     (long long)l->choice.steps, l->choice.epochs, l->choice.batch_tokens, share);
+  if (!syn__within(l->c, "learning: rows", (double)l->count, 1, 9e15) ||
+      !syn__within(l->c, "learning: minutes", minutes, 0, 999999999) ||
+      !syn__within(l->c, "learning: choice.steps", (double)l->choice.steps, 0, 9e15) ||
+      !syn__within(l->c, "learning: choice.epochs", l->choice.epochs, 0, HUGE_VAL) ||
+      !syn__within(l->c, "learning: choice.batch_tokens", l->choice.batch_tokens, 0, INT_MAX) ||
+      !syn__within(l->c, "learning: choice.hold_back", share, 0, 0.5))
+    return SYN_E_VALUE;
+  if (minutes == 0.0 && !l->choice.steps)
+    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes is 0, wanted above 0, or choice.steps "
+                     "with the rest of the choice");
+  if (l->choice.steps && !*l->choice.tgt_tokenizer && !*l->choice.src_tokenizer)
+    return syn__fail(l->c, SYN_E_VALUE, "learning: choice.steps is %lld, so nothing is chosen, but "
+                     "the choice has no tokenizer (steps 0: all is chosen)",
+                     (long long)l->choice.steps);
   for (side = l->task == SYN__TASK_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
@@ -28943,8 +28961,10 @@ static syn_status syn__settings_set(syn__settings *s, const syn__target *t, cons
   else if (f->type <= SYN__FIELD_SEED) done = syn__settings_integer(to, f->type, value);
   else if (f->type <= SYN__FIELD_DOUBLE) done = syn__settings_real(to, f->type, value);
   else done = syn__settings_text(to, f, value);
-  return done ? SYN_OK : syn__fail(s->c, SYN_E_VALUE, "%s: %s is '%s', wanted %s", s->caller,
-                                   f->name, syn__shorten(shown, value), wants[f->type]);
+  if (done) return SYN_OK;
+  return syn__fail(s->c, SYN_E_VALUE, "%s: %s is '%s', wanted %s%s", s->caller, f->name,
+                   syn__shorten(shown, value), wants[f->type],
+                   strchr(value, '=') ? "; a ; or a line end separates settings" : "");
 }
 
 static syn_status syn__settings_twice(const syn__settings *s, const char *key) {

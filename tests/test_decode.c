@@ -1565,18 +1565,18 @@ static void test_configs(bench *b) {
   syn_decode_config none, k;
   memset(&none, 0, sizeof none);
 #define BAD(field, value, word) k = none, k.field = value, bad_decoder(b, k, word)
-  BAD(beam, -1, "beam -1");
-  BAD(beam, 1025, "beam 1025");
-  BAD(best, 2, "best 2");
-  BAD(best, -2, "best -2");
-  BAD(sentences, -1, "-1 sentences");
-  BAD(sentences, 65537, "65537 sentences");
+  BAD(beam, -1, "beam is -1");
+  BAD(beam, 1025, "beam is 1025");
+  BAD(best, 2, "best is 2");
+  BAD(best, -2, "best is -2");
+  BAD(sentences, -1, "sentences is -1");
+  BAD(sentences, 65537, "sentences is 65537");
   BAD(max_len, L + 1, "max_len 6");
   BAD(max_len, -1, "max_len -1");
   BAD(source_len, -1, "source_len -1");
   k = none, k.sentences = 3, k.source_len = INT_MAX, bad_decoder(b, k, "source_len 2147483647");
-  BAD(prefill, -1, "prefill -1");
-  BAD(prefill, 65537, "prefill 65537");
+  BAD(prefill, -1, "prefill is -1");
+  BAD(prefill, 65537, "prefill is 65537");
   BAD(temperature, -1.0f, "temperature -1");
   BAD(temperature, NAN, "temperature");
   BAD(top_k, -1, "top_k -1");

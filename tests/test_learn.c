@@ -676,7 +676,7 @@ static void test_rows(void) {
   how = small_of("tag", &w, &k);
   texts[1][41] = syn_text_of("A A A A A A A");
   CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "data: row 41 has ") &&
-            strstr(c.message, "with 7 labels"), "%s", c.message);
+            strstr(c.message, "and 7 tags"), "%s", c.message);
   syn_context_clear(&c);
   how = small_of("seq2seq", &w, &k);
   texts[0][30].at = NULL;
@@ -842,12 +842,13 @@ static void test_wrong(void) {
   syn_learn_config how;
   int i;
   syn_context_init(&c, NULL);
-  for (i = 0; i < 17; i++) {
+  for (i = 0; i < 18; i++) {
     static const char *const wanted[] = {
-        "minutes 0, wanted above 0",  "minutes -1", "minutes", "minutes", "0 rows",
-        "task is 'sing'", "hold_back 0.6", "steps -1", "no source text", "no target text",
-        "no configuration", "tokenizer: \"letters\"", "batch_tokens -2147483648", "epochs -3",
-        "epochs", "one tokenizer for both sides, given: char and space", "did you mean 'line'"};
+        "minutes is 0, wanted above 0",  "minutes is -1", "minutes is", "minutes is inf, wanted 0 to 999999999", "0 rows",
+        "task is 'sing'", "hold_back is 0.6, wanted 0 to 0.5", "steps is -1", "no source text", "no target text",
+        "no configuration", "tokenizer: \"letters\"", "batch_tokens is -2147483648", "epochs is -3",
+        "epochs is", "one tokenizer for both sides, given: char and space", "did you mean 'line'",
+        "choice.steps is 3, so nothing is chosen"};
     int none = i == 10;
     how = config_of(i == 16 ? "classify" : "seq2seq", &w, &k);
     if (i == 0) how.minutes = 0.0;
@@ -862,7 +863,8 @@ static void test_wrong(void) {
     if (i == 13) k.epochs = -3.0;
     if (i == 14) k.epochs = (double)NAN;
     if (i == 15) strcpy(k.src_tokenizer, "char"), strcpy(k.tgt_tokenizer, "space"), strcpy(k.tie, "all");
-    if (i == 16) strcpy(k.tgt_tokenizer, "lime"); /* before the speed is measured */
+    if (i == 16) strcpy(k.tgt_tokenizer, "lime");
+    if (i == 17) k.steps = 3; /* before the speed is measured */
     CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : texts[1],
                      i == 4 ? 0 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
           "%d: %s", i, c.message);
@@ -890,16 +892,16 @@ static void test_clock(void) {
     syn_context_clear(&c);
   }
   how = config_of("tag", &w, &k);
-  w.from = 7, w.then = CHECK_SHORT ? -1.0 : 0.0; /* behind the speed of the machine */
+  w.from = 4, w.then = CHECK_SHORT ? -1.0 : 0.0; /* behind the speed of the machine */
   CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "the clock moved by"), "%s", c.message);
   syn_context_clear(&c);
   how = config_of("tag", &w, &k);
-  w.from = 15, w.then = 100.0; /* the training begins, and is over */
+  w.from = 12, w.then = 100.0; /* the training begins, and is over */
   m = learn(&c, &how, ROWS);
   CHECK(m && w.reports < 4 && k.steps > 4, "%ld of %ld steps: %s", w.reports, (long)k.steps, c.message);
   syn_model_free(m);
   how = config_of("tag", &w, &k);
-  w.from = 15, w.then = -1.0; /* then the steps end it */
+  w.from = 12, w.then = -1.0; /* then the steps end it */
   m = learn(&c, &how, ROWS);
   CHECK(m && w.reports == k.steps, "%ld of %ld steps: %s", w.reports, (long)k.steps, c.message);
   syn_model_free(m);

@@ -179,6 +179,7 @@ static void test_wrong(void) {
   wrong("d_model=8.5", "d_model is '8.5', wanted a whole number below 2^31");
   wrong("d_model=", "d_model is '', wanted");
   wrong("d_model=2147483648", "wanted a whole number");
+  wrong("heads=4 d_model=8", "heads is '4 d_model=8', wanted a whole number below 2^31; a ; or a line end separates");
   wrong("seed=-1", "seed is '-1', wanted a whole number from 0");
   wrong("seed=18446744073709551616", "wanted a whole number from 0");
   wrong("dropout=0,1", "dropout is '0,1', wanted a number");

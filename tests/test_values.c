@@ -546,7 +546,7 @@ static void test_tag(void) {
   }
   CHECK(!syn_data_add_text(d, m, text_of("day  no "), text_of(" good\xC2\xA0 bad")), "%s", c.message);
   text_refused(d, m, "day no", "good bda", "label 1", "'bda'; the nearest is bad");
-  text_refused(d, m, "day no", "good", "2 words of 2 source tokens with 1 labels", "as many");
+  text_refused(d, m, "day no", "good", "2 words and 1 tags", "a tag for each word");
   text_refused(d, m, "", "", "row 2", "");
   r = syn_run_new(&c, m, NULL);
   CHECK(!classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
@@ -895,7 +895,7 @@ static void tags_are(syn_context *c, const char *spec, int flags, const char *te
   CHECK(src && tgt && m, "%s: %s", spec, c->message);
   syn_model_set_tokenizers(m, src, tgt);
   if (!want) {
-    text_refused(d, m, text, tags, "words", "as many");
+    text_refused(d, m, text, tags, "words", "a tag for each word");
   } else {
     CHECK(!syn_data_add_text(d, m, text_of(text), text_of(tags)), "%s: %s", spec, c->message);
     row_is(d, 0, SYN_TGT, want, n);
