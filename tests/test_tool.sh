@@ -146,6 +146,8 @@ if train $net -o n --steps 1 --threads 2 >out 2>err; then
   train $long -o n --threads 2 --json >log 2>err
   train $long -o whole --threads 1 --json >log 2>err
   same 'two threads' whole n
+  train $long -o n --json >log 2>err # as many as the machine has cores
+  same 'threads by default' whole n
 else
   has 'threads without OpenMP' '*--threads 2 needs a build with -fopenmp' "$(cat err)"
 fi

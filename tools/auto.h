@@ -210,9 +210,6 @@ static syn_choice auto_options(arguments *a, double begin) {
   syn_learn_config k = auto_config(a, begin, &choice);
   syn_context c;
   memset(&choice, 0, sizeof choice);
-#ifdef _OPENMP
-  auto_choose(a, "threads", "%d", omp_get_num_procs() < 64 ? omp_get_num_procs() : 64);
-#endif
   context_open(&c, a);
   auto_given(a, of, &choice);
   if (*opt_text(a, "init") && !opt_given(a, "task")) of = init_task(&c, opt_text(a, "init"));

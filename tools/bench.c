@@ -23,9 +23,6 @@
 #ifndef _WIN32
 #include <sys/resource.h>
 #endif
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "text.h"
 #include "options.h"
@@ -650,10 +647,8 @@ static void scale_measure(const arguments *a, const network *n, int threads, int
 
 static int run_scale(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
-  int threads = opt_int(a, "threads"), cores = 1;
-#ifdef _OPENMP
-  cores = omp_get_num_procs();
-#endif
+  const int cores = physical_cores();
+  int threads = opt_int(a, "threads");
   if (threads) scale_measure(a, n, threads, cores);
   else
     for (threads = 1; threads <= SYN_MAX_THREADS; threads *= 2) scale_measure(a, n, threads, cores);

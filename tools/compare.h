@@ -1103,7 +1103,8 @@ static void run_ended(comparison *k, one_run *r, int phase, int status) {
 static void run_all(comparison *k) {
   size_t n = k->rows * k->seeds, next = 0;
   int jobs = opt_int(k->a, "jobs"), threads = opt_int(k->a, "threads"), busy = 0, status;
-  if (!jobs) jobs = larger(1, count_cores() / threads);
+  default_threads = 1;
+  if (!jobs) jobs = larger(1, count_cores() / larger(1, threads));
   while (busy || (next < n && !stopped_by)) {
     one_run *r;
     while (next < n && k->run[next].done) next++;
@@ -1846,6 +1847,7 @@ static int run_compare(const arguments *a) {
   memset(&k, 0, sizeof k);
   k.a = a;
   k.begin = seconds();
+  default_threads = 1;
   init_same(a);
   check_folder(a, opt_text(a, "folder"));
   compare_rows(&k);

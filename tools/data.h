@@ -23,8 +23,18 @@ static void check_file(const syn_context *c, const char *path) {
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
 
+static int default_threads; /* of --threads 0; 0: the physical cores */
+
 static void context_open(syn_context *c, const arguments *a) {
-  context_of(c, opt_int(a, "threads"), opt_text(a, "isa"));
+  int threads = opt_int(a, "threads");
+  if (!threads) threads = default_threads ? default_threads : physical_cores();
+  context_of(c, threads, opt_text(a, "isa"));
+}
+/* Tells a person how many threads --threads 0 has started; scripts read errors on stderr. */
+static void say_threads(const syn_context *c, const arguments *a) {
+  const int threads = c->options.threads;
+  if (threads < 2 || opt_int(a, "threads") || !is_terminal(2)) return;
+  fprintf(stderr, "syn: %d threads, one a core; --threads 1 leaves the others free\n", threads);
 }
 
 /* The defaults of --encoder and --decoder. */

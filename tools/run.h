@@ -548,6 +548,7 @@ static int run_run(const arguments *a) {
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
   runner_ready(&r);
+  say_threads(&c, a);
   most = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
   jobs = (job *)take(most, sizeof *jobs);
   do line += n = run_chunk(&r, &in, jobs, most, line);
@@ -855,6 +856,7 @@ static void eval_open(evaluation *e, const arguments *a) {
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
   e->how = model_form(e->m) & COMPOSE; /* so that outputs can equal the references */
   e->options.form |= model_form(e->m);
+  say_threads(&e->c, a);
 }
 
 /* Reads the data, but not those of lm, which eval_loss reads. */

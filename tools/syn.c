@@ -56,10 +56,15 @@
 
 /* Options that several commands share. */
 #define MODEL_FILE {"model", 'm', READS, NULL, "FILE", "the model"}
-#define MACHINE_OPTIONS \
-  {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
+#define ISA_OPTION \
   {"isa", 0, TEXT, "", "ISA", \
    "kernels to use: scalar, avx2 ...; not given: the fastest of this machine"}
+#define MACHINE_OPTIONS \
+  {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, ISA_OPTION
+#define WORK_OPTIONS \
+  {"threads", 0, INT, "0", "0..64", \
+   "0: the physical cores, of a build with -fopenmp; other builds have one, compare 1 a run"}, \
+  ISA_OPTION
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
@@ -173,7 +178,7 @@ static const option train_options[] = {
      "continues when a checkpoint cannot be written; off: ends at once, with status 1"},
     {"resume", 0, FLAG, "off", "", "continues from --checkpoint, or starts if there is none yet"},
     {"seed", 0, BIG, "1", "", "of initial weights, order of the data and dropout"},
-    MACHINE_OPTIONS,
+    WORK_OPTIONS,
     {"json", 0, FLAG, "off", "", "progress as one JSON object a line, on stdout"},
     END_OF_OPTIONS};
 
@@ -189,7 +194,7 @@ static const option run_options[] = {
      "samples from the most probable tokens that first reach this sum; 0: the first alone; 1: from all"},
     {"unknown", 0, FLAG, "off", "", "outputs may hold the unknown token, as U+FFFD"},
     {"seed", 0, BIG, "1", "", "of sampling"},
-    MACHINE_OPTIONS,
+    WORK_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};
 
@@ -203,7 +208,7 @@ static const option eval_options[] = {
      "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
-    MACHINE_OPTIONS,
+    WORK_OPTIONS,
     END_OF_OPTIONS};
 
 /* compare also has the options of train behind these, but for those it sets itself. */

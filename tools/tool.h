@@ -18,6 +18,9 @@
 #elif defined(_WIN32)
 #include <io.h>
 #endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 enum { FAILED_JOB = 1, WRONG_USE = 2 };
 
@@ -114,6 +117,22 @@ static void check(const syn_context *c) {
 }
 
 /* Initializes a context; isa "": the fastest of this machine. */
+/* The physical cores that this process may use; 1 without OpenMP. */
+MAYBE_UNUSED static int physical_cores(void) {
+#ifdef _OPENMP
+  FILE *f = fopen("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "r");
+  int first, last, siblings = 1, cores = omp_get_num_procs();
+  char between;
+  if (f && fscanf(f, "%d%c%d", &first, &between, &last) == 3)
+    siblings = between == '-' ? last - first + 1 : 2; /* "0-1", or "0,16" */
+  if (f) fclose(f);
+  if (siblings > 0 && siblings < cores) cores /= siblings;
+  return cores < SYN_MAX_THREADS ? cores : SYN_MAX_THREADS;
+#else
+  return 1;
+#endif
+}
+
 static void context_of(syn_context *c, int threads, const char *isa) {
   syn_options options;
   memset(&options, 0, sizeof options);

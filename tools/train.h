@@ -1027,6 +1027,7 @@ static int run_train(const arguments *a) {
   train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
+  say_threads(&r.c, a);
   if (by_minutes) {
     r.timed = auto_config(a, r.begin, NULL);
     syn_trainer_deadline(r.t, &r.timed);
