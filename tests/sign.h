@@ -1,4 +1,6 @@
 /* sign.h   what a test needs to damage the array of a small model behind its checksum. */
+#ifndef SIGN_H
+#define SIGN_H
 
 /* Writes the checksum of an array [size bytes] that a test has changed. */
 static void sign(void *array, size_t size) {
@@ -8,3 +10,4 @@ static void sign(void *array, size_t size) {
   if (words >= 0 && (size_t)words <= size / 4)
     w[SYN__SMALL_CHECKSUM] = syn__small_checksum(w, words);
 }
+#endif

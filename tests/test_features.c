@@ -78,8 +78,8 @@ static syn_data *data_of(syn_context *c, const char *task, uint64_t seed) {
 }
 
 /* A trained model; *loss: of its data. */
-static syn_model *trained(syn_context *c, const char *task, const char *encoder, int64_t steps,
-                          double *loss) {
+static syn_model *trained_model(syn_context *c, const char *task, const char *encoder, int64_t steps,
+                                double *loss) {
   syn_config k = config_of(task, encoder);
   syn_train_config t;
   syn_model *m = syn_model_new(c, &k);
@@ -114,7 +114,7 @@ static void check_learning(void) {
     syn_context c;
     syn_options options;
     syn_context_init(&c, NULL);
-    syn_model_free(trained(&c, cases[i].task, cases[i].encoder, 150, &loss));
+    syn_model_free(trained_model(&c, cases[i].task, cases[i].encoder, 150, &loss));
     CHECK(c.status == SYN_OK && loss < cases[i].loss, "%s: loss %g %s", cases[i].task, loss,
           c.message);
     for (k = 0; k < 2; k++) {
@@ -123,7 +123,7 @@ static void check_learning(void) {
       options.isa = k ? NULL : "scalar";
       syn_context_init(&c, &options);
       if (k && c.status) continue; /* built without threads */
-      syn_model_free(trained(&c, cases[i].task, cases[i].encoder, 150, &same));
+      syn_model_free(trained_model(&c, cases[i].task, cases[i].encoder, 150, &same));
       CHECK(same == loss || !syn_context_exact(&c), "%s: loss %.17g, %s %.17g", cases[i].task, loss,
             k ? "two threads" : "scalar", same);
     }
