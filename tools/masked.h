@@ -27,15 +27,19 @@ static size_t masked_find(syn_text text, syn_text name) {
 }
 
 /* Encodes a text in which the name of `mask`, as <0>, stands for hidden tokens; returns how many
-   tokens e->ids has. The spaces beside it belong to the words, and the tokenizer adds them by
-   itself, but where tokens are characters or bytes. */
+   tokens e->ids has. Tokenizers of published models know that name; for others the text is cut
+   there. The spaces beside it belong to the words, and the tokenizer adds them by itself, but where
+   tokens are characters or bytes. */
 static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
   const syn_text name = mask < 0 ? syn_text_of("") : syn_tokenizer_piece(t, mask, 1);
   const char *type = syn_tokenizer_type(t);
   const int joined = strcmp(type, "char") == 0 || strcmp(type, "byte") == 0;
-  int *all = NULL, count = 0, n, last;
+  const encoder before = *e; /* its counts */
+  int *all = NULL, count = 0, n = encode(e, t, text), i, last;
   size_t at;
-  if (!name.size || masked_find(text, name) == text.size) return encode(e, t, text);
+  for (i = 0; i < n && e->ids[i] != mask; i++) continue;
+  if (i < n || !name.size || masked_find(text, name) == text.size) return n;
+  e->unknown = before.unknown, e->tokens = before.tokens, e->invalid = before.invalid;
   do {
     syn_text part = text;
     at = masked_find(text, name);
