@@ -39,6 +39,7 @@ static void say_threads(const syn_context *c, const arguments *a) {
 
 /* The defaults of --encoder and --decoder. */
 #define PLAIN_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(ffl))->norm"
+#define FEATURE_CHAIN "linear->" PLAIN_CHAIN /* of --features: the width becomes d_model first */
 #define SOURCE_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl))->norm"
 
 /* A configuration with the memory that it points to. */
@@ -77,7 +78,8 @@ static network network_of(const arguments *a) {
   memset(&n, 0, sizeof n);
   network_vars(&n, a);
   n.config.task = task;
-  n.config.encoder = *encoder ? encoder : PLAIN_CHAIN;
+  n.config.src_features = opt_int(a, "features");
+  n.config.encoder = *encoder ? encoder : n.config.src_features ? FEATURE_CHAIN : PLAIN_CHAIN;
   n.config.decoder = *decoder ? decoder : strcmp(task, "lm") == 0 ? PLAIN_CHAIN : SOURCE_CHAIN;
   n.config.d_model = opt_int(a, "d-model");
   n.config.heads = opt_int(a, "heads");
@@ -92,15 +94,18 @@ static void network_free(network *n) {
 }
 
 /* What the network is trained for. It decides what a line of data holds. */
-typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG, MLM } task;
+typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG, MLM, REGRESS, REGRESS_ROWS } task;
 
-static const char *const task_names[] = {"seq2seq", "lm", "classify", "tag", "mlm"};
+static const char *const task_names[] = {"seq2seq", "lm",      "classify",    "tag",
+                                         "mlm",     "regress", "regress_rows"};
 
 static task task_of(const char *name) {
-  int i = MLM;
+  int i = REGRESS_ROWS;
   while (i > 0 && strcmp(name, task_names[i]) != 0) i--;
   return (task)i;
 }
+/* The target of a line is one label or one for each token. */
+static int has_labels(task of) { return of == CLASSIFY || of == TAG; }
 
 /* Whether a source ends with the end token: not where each token has a label of its own. */
 static int has_end(task of) { return of != TAG && of != MLM; }
@@ -134,6 +139,39 @@ typedef struct encoder {
   double tokens, unknown, invalid; /* invalid: bytes that are no UTF-8 */
 } encoder;
 
+/* The numbers of one text at a time; all zero it is empty. */
+typedef struct numbers {
+  float *at;
+  size_t count, cap;
+} numbers;
+
+/* Reads the numbers of a text, with white space between. Exits where one is none, or too large. */
+static void read_numbers(numbers *x, syn_text text, const char *path, unsigned long line) {
+  syn_text word;
+  double value;
+  char digits[64];
+  for (x->count = 0; next_word(&text, &word); x->at[x->count++] = (float)value) {
+    snprintf(digits, sizeof digits, "%.*s", (int)(word.size < 63 ? word.size : 63), word.at);
+    if (!parse_number(digits, &value) || fabs(value) > (double)SYN_MOST_FEATURE)
+      fail(FAILED_JOB, "%s line %lu: number %lu is %s, wanted a number of at most %g in size", path,
+           line, (unsigned long)x->count + 1, digits, (double)SYN_MOST_FEATURE);
+    if (x->count < x->cap) continue;
+    x->cap = 2 * x->cap + 1024;
+    x->at = (float *)realloc(x->at, x->cap * sizeof *x->at);
+    if (!x->at) fail(FAILED_JOB, "out of memory");
+  }
+}
+
+/* The same as rows of so many features; returns the rows. */
+static int read_rows(numbers *x, syn_text text, int features, const char *path,
+                     unsigned long line) {
+  read_numbers(x, text, path, line);
+  if (!x->count || x->count % (size_t)features || x->count > INT_MAX)
+    fail(FAILED_JOB, "%s line %lu has %lu numbers, wanted rows of %d", path, line,
+         (unsigned long)x->count, features);
+  return (int)(x->count / (size_t)features);
+}
+
 /* Source and target of each line, as slices of the files. classify: the source is one text or
    several, separated by TABs, and the target a label. tag: the target is the tags. */
 typedef struct pairs {
@@ -150,6 +188,8 @@ typedef struct pairs {
   size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
   int cut;               /* classify: SYN_CUT_... of texts that do not fit; 0: they are left out */
   size_t cut_rows, cut_tokens, first_cut; /* texts that were cut; what they lost; their first line */
+  int features, outputs; /* the source is rows of so many numbers, 0: tokens; numbers of a target */
+  numbers x[2];          /* of one line */
 } pairs;
 
 /* -- what a file holds beside text -- */
@@ -386,6 +426,8 @@ static void pairs_free(pairs *p) {
   free(p->side[1]);
   free(p->encoders[0].ids);
   free(p->encoders[1].ids);
+  free(p->x[0].at);
+  free(p->x[1].at);
 }
 
 /* syn_tokenizer_cut for the task. classify: texts separated by TAB are joined by the end token, a 3 b
@@ -466,6 +508,30 @@ static int pair_cut(pairs *p, size_t i, const syn_tokenizer *t, int n, int most)
   return most;
 }
 
+/* Adds line i, whose source is rows of numbers; 0: it has more than `most` of them. */
+static int signal_add(syn_data *d, pairs *p, size_t i, const syn_tokenizer *t, int most) {
+  int rows = read_rows(&p->x[0], p->side[0][i], p->features, p->names[0], line_of(p, i)), n, k;
+  const int *ids = NULL;
+  if (rows > most) return 0;
+  if (p->of >= REGRESS) {
+    n = read_rows(&p->x[1], p->side[1][i], p->outputs, p->names[1], line_of(p, i));
+    if (n != (p->of == REGRESS ? 1 : rows))
+      fail(FAILED_JOB, "%s line %lu has %d rows of %d targets for %d rows of features", p->names[1],
+           line_of(p, i), n, p->outputs, rows);
+    syn_data_add_regress(d, p->x[0].at, rows, p->features, p->x[1].at, n * p->outputs);
+    return 1;
+  }
+  n = has_labels(p->of) ? encode_labels(&p->encoders[1], p, i, t, rows)
+                        : encode(&p->encoders[1], t, first_alternative(p, i));
+  if (p->of == SEQ2SEQ && n >= most) return 0;
+  for (k = 0; k < n && p->of == TAG; k++)
+    if (p->encoders[1].ids[k] < 0) p->encoders[1].ids[k] = 0;
+  ids = p->encoders[1].ids;
+  if (p->of != CLASSIFY || ids[0] >= 0)
+    syn_data_add_features(d, p->x[0].at, rows, p->features, ids, n);
+  return 1;
+}
+
 /* Adds each of the pairs i..end-1 that fits `most` tokens a side, with the end token of the source or
    the begin token of the decoder (tag has neither), or was cut to fit. Returns the number of pairs
    that do not fit. */
@@ -474,6 +540,11 @@ static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
   size_t left = 0;
   int n, m;
   for (; i < end; i++) {
+    if (p->features) {
+      if (!signal_add(d, p, i, t[1], most) && !left++ && !p->first_left)
+        p->first_left = line_of(p, i);
+      continue;
+    }
     n = encode_task(&p->encoders[0], p->of, t[0], p->side[0][i]);
     n = pair_cut(p, i, t[0], n, most - 1);
     m = p->of >= CLASSIFY ? encode_labels(&p->encoders[1], p, i, t[1], n)
@@ -549,7 +620,8 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   if (joint && flags[0] != flags[1])
     fail(WRONG_USE, "--tie all has one tokenizer for both sides: it wants --lowercase and "
          "--lowercase-targets, or none of them");
-  if (!t[0]) t[0] = learn_side(c, p, joint ? 2 : 0, src, flags[0]);
+  if (!t[0] && !p->features) t[0] = learn_side(c, p, joint ? 2 : 0, src, flags[0]);
+  if (p->of >= REGRESS) return;
   if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, flags[1]);
 }
 

@@ -20,7 +20,8 @@ typedef struct gradients {
   syn_model *m;
   syn_trainer *t;
   syn_batch batch;
-  int *ints;
+  int *ints, lengths[GRAD_SENTENCES]; /* of features */
+  float *numbers;      /* features, then targets; or null */
   syn_random random;
   double noise;        /* d, of the loss */
   double worst;        /* relative error */
@@ -151,6 +152,19 @@ static void grad_labels(gradients *g, const syn_config *k, int sentence, int n, 
 }
 
 /* The first sentence fills the width of the batch; one of the others has a single token. */
+/* Features in place of the source tokens, as many rows; targets of regress for the most rows. */
+static void grad_numbers(gradients *g) {
+  const syn_config *k = syn_model_config(g->m);
+  size_t rows = (size_t)g->batch.count * (size_t)g->batch.src_width, f = (size_t)k->src_features, i;
+  float *x = (float *)take(rows * (f + (size_t)k->outputs), sizeof *x);
+  for (i = 0; i < rows; i++) g->lengths[i / (size_t)g->batch.src_width] += g->batch.src[i] != 0;
+  for (i = 0; i < rows * (f + (size_t)k->outputs); i++) x[i] = syn_random_normal(&g->random);
+  g->batch.lengths = g->lengths;
+  g->batch.features = g->numbers = x;
+  g->batch.targets = x + rows * f;
+  g->batch.src = NULL;
+}
+
 static void grad_batch(gradients *g) {
   const syn_config *k = syn_model_config(g->m);
   int wide = k->max_len < 9 ? k->max_len : 9, i, j, n, *src, *tgt, *labels;
@@ -173,6 +187,7 @@ static void grad_batch(gradients *g) {
   g->batch.src = src;
   g->batch.tgt = tgt;
   g->batch.labels = labels;
+  if (k->src_features) grad_numbers(g);
 }
 
 /* Makes the model. Adds noise to all weights: biases of 0 and gains of 1 would hide errors. */
@@ -183,6 +198,7 @@ static void grad_model(gradients *g, const arguments *a) {
   n.config.src_vocab = opt_int(a, "src-vocab");
   n.config.tgt_vocab = decoder ? opt_int(a, "tgt-vocab") : 0;
   n.config.classes = opt_int(a, "classes");
+  n.config.outputs = 2;
   n.config.seed = opt_big(a, "seed");
   g->m = syn_model_new(&g->c, &n.config);
   check_use(&g->c);
@@ -220,5 +236,6 @@ static int run_grad(const arguments *a) {
   syn_trainer_free(g.t);
   syn_model_free(g.m);
   free(g.ints);
+  free(g.numbers);
   return g.failed ? FAILED_JOB : 0;
 }

@@ -132,8 +132,10 @@ static void info_facts(const description *d) {
   int writes = !reads || strcmp(k->task, "seq2seq") == 0;
   if (d->json) return;
   printf("task %s, d_model %d, heads %d, max_len %d", k->task, k->d_model, k->heads, k->max_len);
-  if (reads) printf(", src_vocab %d", k->src_vocab);
+  if (k->src_features) printf(", src_features %d", k->src_features);
+  else if (reads) printf(", src_vocab %d", k->src_vocab);
   if (writes) printf(", tgt_vocab %d", k->tgt_vocab);
+  else if (strncmp(k->task, "regress", 7) == 0) printf(", outputs %d", k->outputs);
   else printf(", classes %d", k->classes);
   printf(", tie %s\n", k->tie);
   if (reads) printf("encoder %s\n", k->encoder);
@@ -168,6 +170,7 @@ static syn_model *info_model(syn_context *c, const arguments *a) {
   }
   n = network_of(a);
   n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.outputs = 1;
   n.config.tgt_vocab = opt_int(a, "tgt-vocab");
   n.config.classes = opt_int(a, "classes");
   m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn_model_outline(c, &n.config, NULL);

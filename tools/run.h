@@ -16,6 +16,7 @@ typedef struct job {
   size_t line;  /* from 1 */
   int *ids;     /* [count] tokens of the input; null where its text is decoded */
   buffer text;
+  float *features; /* [count] rows of the model's features instead of tokens, or null */
   int count, skip; /* skip: not decoded, the output is empty */
   int unknown, cut; /* tokens that are unknown; 1: the input was too long */
   buffer out;
@@ -37,6 +38,8 @@ typedef struct runner {
   syn_run *run;    /* classify, tag */
   const syn_tokenizer *in, *out;
   task of;
+  int features;    /* numbers of a row of the source; 0: tokens */
+  numbers x;       /* of one line */
   int lm, json, terminal, stream, batch;
   int raw;         /* eval: a class may hold a carriage return, which its reference has, too */
   int rows;        /* run: most tokens of a batch */
@@ -88,8 +91,12 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->out = syn_model_tokenizer(m, SYN_TGT);
   r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
   if (r->of == MLM) r->mask = mask_of(r->out = r->in);
-  if (!r->in || !r->out)
+  r->features = syn_model_config(m)->src_features;
+  if ((!r->in && !r->features) || (!r->out && r->of < REGRESS))
     fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
+  if (r->features && r->of == SEQ2SEQ)
+    fail(FAILED_JOB, "%s writes text from features: syn_decoder_run does it, this command reads "
+         "features of classify, tag and regress", opt_text(a, "model"));
   r->config.beam = opt_int(a, "beam");
   r->config.alpha = (float)opt_number(a, "alpha");
   if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* 0 would be the library's default */
@@ -124,6 +131,7 @@ static void runner_close(runner *r) {
   syn_decoder_free(r->d);
   syn_run_free(r->run);
   free(r->e.ids);
+  free(r->x.at);
   free(r->piece.at);
 }
 
@@ -285,6 +293,21 @@ static void decode_lines(runner *r, job *const *jobs, size_t n) {
 
 /* Appends the class of one sentence, or its best classes with --nbest; tag: the best tag of each
    token. The score is the log probability, for tag its sum over the tokens. */
+/* The numbers of regress, with blanks between. Nine digits give a float back exactly. */
+static void put_numbers(const runner *r, job *j, int sentence) {
+  int rows, i, n;
+  const float *y = syn_run_logits(r->run, sentence, &rows);
+  buffer text = {NULL, 0, 0};
+  char digits[32];
+  n = rows * syn_model_config(r->m)->outputs;
+  for (i = 0; i < n; i++) {
+    snprintf(digits, sizeof digits, "%s%.9g", i ? " " : "", (double)y[i]);
+    put(&text, digits, strlen(digits));
+  }
+  put_hypothesis(r, j, 0, buffer_text(&text), 0.0f);
+  free(text.at);
+}
+
 static void put_classes(const runner *r, job *j, int sentence) {
   int rank, rows = r->of == TAG ? j->count : 1, i;
   int *ids = (int *)take((size_t)rows, sizeof *ids);
@@ -319,6 +342,31 @@ static void put_filled(const runner *r, job *j, int sentence) {
   text = decode_tokens(r->in, j->ids, j->count);
   put_hypothesis(r, j, 0, buffer_text(&text), (float)score);
   free(text.at);
+}
+
+/* The same of rows of features. */
+static void signal_group(runner *r, job *const *group, int n) {
+  int *lengths = (int *)take((size_t)n, sizeof *lengths), i;
+  const size_t f = (size_t)r->features;
+  float *x = (float *)take((size_t)n * (size_t)group[n - 1]->count * f, sizeof *x), *to = x;
+  syn_batch b;
+  memset(&b, 0, sizeof b);
+  for (i = 0; i < n; i++) {
+    const size_t count = (size_t)group[i]->count * f;
+    memcpy(to, group[i]->features, count * sizeof *x);
+    to += count;
+    lengths[i] = group[i]->count;
+  }
+  b.count = n;
+  b.features = x;
+  b.lengths = lengths;
+  syn_run_forward(r->run, &b);
+  check(r->c);
+  for (i = 0; i < n; i++)
+    if (r->of >= REGRESS) put_numbers(r, group[i], i);
+    else put_classes(r, group[i], i);
+  free(lengths);
+  free(x);
 }
 
 /* Classifies n lines in one batch: sources with their end token, for tag and mlm without it. */
@@ -356,7 +404,8 @@ static void classify_lines(runner *r, job **jobs, size_t count) {
   for (begin = 0; begin < count; begin = end) {
     for (end = begin + 1, n = 2; end < count && n <= (size_t)r->batch; end++, n++)
       if (n * ((size_t)jobs[end]->count + 1) > (size_t)r->rows) break;
-    classify_group(r, jobs + begin, (int)(end - begin));
+    if (r->features) signal_group(r, jobs + begin, (int)(end - begin));
+    else classify_group(r, jobs + begin, (int)(end - begin));
   }
 }
 
@@ -407,10 +456,23 @@ static void job_cut(const runner *r, job *j, syn_text text) {
 
 /* Encodes one line. One that is too long is handled by --too-long; 0: it ends the run. A line of
    white space is empty, but for a language model, which continues any prompt. */
+static int signal_fill(runner *r, job *j, syn_text text) {
+  j->count = read_rows(&r->x, text, r->features, file_read ? file_read : "the data",
+                       (unsigned long)j->line);
+  if (j->count > r->most) {
+    say_long(r, j);
+    j->skip = 1;
+    return !r->stop;
+  }
+  j->features = (float *)take(r->x.count, sizeof *j->features);
+  memcpy(j->features, r->x.at, r->x.count * sizeof *j->features);
+  return 1;
+}
 static int job_fill(runner *r, job *j, size_t line, syn_text text) {
   int i;
   memset(j, 0, sizeof *j);
   j->line = line;
+  if (r->features) return signal_fill(r, j, text);
   if (!r->lm && is_blank(text)) text.size = 0;
   j->skip = text.size == 0 && !r->lm;
   j->count = r->of == MLM ? encode_masked(&r->e, r->in, r->mask, text)
@@ -432,6 +494,7 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
 
 static void job_free(job *j) {
   free(j->ids);
+  free(j->features);
   free(j->text.at);
   free(j->out.at);
 }
@@ -726,7 +789,10 @@ static void eval_labels(evaluation *e) {
   memset(&l, 0, sizeof l);
   e->p.new_labels = 1;
   for (i = 0; i < e->p.count; i++) {
-    n = encode_task(&e->p.encoders[0], e->of, syn_model_tokenizer(e->m, SYN_SRC), e->p.side[0][i]);
+    n = e->p.features ? read_rows(&e->p.x[0], e->p.side[0][i], e->p.features, e->p.names[0],
+                                  line_of(&e->p, i))
+                      : encode_task(&e->p.encoders[0], e->of, syn_model_tokenizer(e->m, SYN_SRC),
+                                    e->p.side[0][i]);
     m = encode_labels(&e->p.encoders[1], &e->p, i, t, n);
     for (k = 0; k < m; k++)
       if (e->p.encoders[1].ids[k] < 0) new_label_add(&l, label_at(&e->p, t, i, k));
@@ -787,6 +853,38 @@ static double eval_output(evaluation *e, const char *name) {
   return metric(name, hyp, ref, e->outputs, &e->options);
 }
 
+static int is_number_metric(syn_text name) {
+  return text_is(name, "mse") || text_is(name, "mae") || text_is(name, "r2");
+}
+/* Over all numbers of regress: the mean of squared errors, of absolute ones; the share of the
+   variance of the targets, around the mean of each, that is explained. */
+static double eval_numbers(evaluation *e, syn_text name) {
+  const size_t k = (size_t)e->p.outputs;
+  double *mean = (double *)take(k, sizeof *mean), squares = 0.0, sizes = 0.0, spread = 0.0, n = 0.0;
+  size_t i, j, pass;
+  if (e->of < REGRESS)
+    fail(WRONG_USE, "%.*s is of the tasks regress and regress_rows", (int)name.size, name.at);
+  if (!e->hyp) eval_decode(e);
+  for (pass = 0; pass < 2; pass++)
+    for (i = 0; i < e->p.count; i++) {
+      read_rows(&e->p.x[1], e->p.side[1][i], (int)k, e->p.names[1], line_of(&e->p, i));
+      read_numbers(&e->p.x[0], e->hyp[i], "output", line_of(&e->p, i));
+      if (e->p.x[0].count != e->p.x[1].count)
+        fail(FAILED_JOB, "%s line %lu has %lu targets, the model writes %lu", e->p.names[1],
+             line_of(&e->p, i), (unsigned long)e->p.x[1].count, (unsigned long)e->p.x[0].count);
+      for (j = 0; j < e->p.x[1].count; j++) {
+        const double y = (double)e->p.x[1].at[j], error = (double)e->p.x[0].at[j] - y;
+        const double from = y - mean[j % k] * (double)k / n;
+        if (pass) squares += error * error, sizes += fabs(error), spread += from * from;
+        else mean[j % k] += y, n += 1.0;
+      }
+    }
+  free(mean);
+  e->outputs = (size_t)n;
+  if (text_is(name, "r2")) return spread > 0.0 ? 1.0 - squares / spread : (double)NAN;
+  return (text_is(name, "mse") ? squares : sizes) / n;
+}
+
 /* NaN: no pair has a loss. */
 static double eval_of_loss(evaluation *e, syn_text name) {
   double value;
@@ -816,6 +914,14 @@ static void print_loss(const evaluation *e, syn_text name, double value) {
   }
 }
 
+static void print_number(const evaluation *e, syn_text name, double value, size_t n) {
+  char number[JSON_NUMBER];
+  if (opt_flag(e->a, "json"))
+    printf("{\"metric\":\"%.*s\",\"value\":%s,\"n\":%lu}\n", (int)name.size, name.at,
+           json_number(number, value, 6), (unsigned long)n);
+  else printf("%.*s %.6g\n", (int)name.size, name.at, value);
+}
+
 /* Prints after the last metric is computed, because one may fail. */
 static void eval_metrics(evaluation *e, syn_text list) {
   double *value = (double *)take(list.size + 1, sizeof *value); /* of each name */
@@ -823,11 +929,13 @@ static void eval_metrics(evaluation *e, syn_text list) {
   syn_text rest = list, name;
   for (; next_piece(&rest, ",", &name); n++) {
     if (is_loss_metric(name)) value[n] = eval_of_loss(e, name);
+    else if (is_number_metric(name)) value[n] = eval_numbers(e, name);
     else value[n] = eval_output(e, metric_find(name)->name);
     outputs[n] = e->outputs;
   }
   for (n = 0; next_piece(&list, ",", &name); n++)
     if (is_loss_metric(name)) print_loss(e, name, value[n]);
+    else if (is_number_metric(name)) print_number(e, name, value[n], outputs[n]);
     else print_metric(metric_find(name)->name, value[n], outputs[n], opt_flag(e->a, "json"));
   free(value);
   free(outputs);
@@ -836,6 +944,7 @@ static void eval_metrics(evaluation *e, syn_text list) {
 /* The metrics without --metric. */
 static const char *eval_default(const evaluation *e) {
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  if (e->of >= REGRESS) return "mse,mae,r2";
   if (e->of >= CLASSIFY) return "accuracy";
   if (e->of != LM) return "ppl,bleu";
   return t && strcmp(syn_tokenizer_type(t), "char") == 0 ? "nats,nats_char,ppl" : "nats,ppl";
@@ -852,7 +961,7 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->of = task_of(syn_model_config(e->m)->task);
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (e->of == CLASSIFY) e->options.line = split_whole;
-  if (!syn_model_tokenizer(e->m, e->of == MLM ? SYN_SRC : SYN_TGT))
+  if (!syn_model_tokenizer(e->m, e->of == MLM ? SYN_SRC : SYN_TGT) && e->of < REGRESS)
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
   e->how = model_form(e->m) & COMPOSE; /* so that outputs can equal the references */
   e->options.form |= model_form(e->m);
@@ -868,6 +977,9 @@ static void eval_read(evaluation *e) {
   if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
     fail(WRONG_USE, "eval wants --data, or --src and --tgt");
   if (e->of == CLASSIFY) e->p.cut = cut_of(opt_text(e->a, "too-long"), CLASSIFY);
+  e->p.features = syn_model_config(e->m)->src_features;
+  e->p.outputs = syn_model_config(e->m)->outputs;
+  if (e->of >= REGRESS) return;
   if (e->of >= CLASSIFY) eval_labels(e);
   else if (!lm) eval_texts(e);
   if (!lm) eval_unknown(e);
@@ -889,6 +1001,7 @@ static void eval_say_idle(const evaluation *e, syn_text list) {
   int decodes = 0;
   syn_text name;
   while (next_piece(&list, ",", &name)) decodes |= !is_loss_metric(name);
+  if (e->of >= REGRESS) return;
   if (!decodes) say_idle(e->a, SEARCH_OPTIONS "|batch", "a loss needs no output");
   if (!decodes && e->of != CLASSIFY) say_idle(e->a, "too-long", "a loss needs no output");
   else if (e->of >= CLASSIFY) say_idle(e->a, SEARCH_OPTIONS, NO_SEARCH);
@@ -935,7 +1048,7 @@ static int run_eval(const arguments *a) {
   if (e.of == MLM) return eval_masked(&e);
   list = syn_text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)
-    if (!is_loss_metric(name) && metric_find(name) && e.of == LM)
+    if (!is_loss_metric(name) && !is_number_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
   say_idle_options(a, list.at);

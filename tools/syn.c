@@ -68,8 +68,12 @@
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
-  {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag|mlm", "what the network is for"}, \
-  {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; not given: " PLAIN_CHAIN}, \
+  {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag|mlm|regress|regress_rows", \
+   "what the network is for; regress: numbers, regress_rows: for each row of features"}, \
+  {"features", 0, INT, "0", "0..65536", \
+   "a source is rows of so many numbers, with blanks between all of them; 0: text"}, \
+  {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; not given: " PLAIN_CHAIN \
+   ", --features: linear before it"}, \
   {"decoder", 0, TEXT, "", "TEXT", "layers that write; not given: " SOURCE_CHAIN \
    ", lm: as the encoder"}, \
   {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in the texts of layers; may be repeated"}, \
@@ -102,7 +106,8 @@ static const option train_options[] = {
     SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, READS, "", "FILE",
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
-     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line"},
+     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line. With --features the "
+     "text is numbers; regress: numbers TAB targets"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
      "target lines; a TAB is followed by another accepted target, but labels and tags have one"},
@@ -205,7 +210,7 @@ static const option eval_options[] = {
     {"tgt", 0, READS, "", "FILE", "target lines"},
     {"metric", 0, TEXT, "", "LIST",
      "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
-     "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
+     "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy, regress: mse,mae,r2"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
     WORK_OPTIONS,

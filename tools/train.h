@@ -13,6 +13,7 @@ typedef struct training {
   syn_model *m, *from;        /* from: the model of --init, or null */
   syn_trainer *t;
   syn_data *data, *valid;     /* valid: null without --valid */
+  int features, outputs;      /* numbers of a row of the source, 0: tokens; of a row of targets */
   int max_len, joint, corrupt; /* joint: one tokenizer for both sides; corrupt: --span-corruption */
   syn_tokenizer *tokenizer[2];
   int of_init[2];             /* 1: it is that of --init */
@@ -472,6 +473,17 @@ static void train_say_held(const training *r, const char *path) {
             opt_text(r->a, "hold-back"), path);
 }
 
+/* regress: how many numbers the first line has as targets, for each row of features where it is
+   regress_rows. */
+static void train_outputs(training *r, pairs *p, pairs *v) {
+  int rows = 1;
+  if (p->count && r->of == REGRESS_ROWS)
+    rows = read_rows(&p->x[0], p->side[0][0], p->features, p->names[0], 1);
+  if (p->count) read_numbers(&p->x[1], p->side[1][0], p->names[1], 1);
+  r->outputs = p->x[1].count < (size_t)rows ? 1 : (int)(p->x[1].count / (size_t)rows);
+  p->outputs = v->outputs = r->outputs;
+}
+
 static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
@@ -483,15 +495,18 @@ static void train_read_pairs(training *r) {
   r->data = syn_data_new(&r->c);
   own_valid = pairs_read(&v, r->of, r->a, valid_names, r->how);
   p.cut = v.cut = cut;
+  p.features = v.features = r->features;
+  if (r->of >= REGRESS) train_outputs(r, &p, &v);
   init_tokenizers(r, &p);
-  own_labels = r->of >= CLASSIFY && !r->tokenizer[1];
+  own_labels = has_labels(r->of) && !r->tokenizer[1];
   if (own_labels) /* also of rows that are held back */
     r->tokenizer[1] = learn_side(&r->c, &p, 1, tokenizer_spec(r->a, r->of, 1), 0);
   if (own_labels && r->of == CLASSIFY) train_check_labels(r, &p);
   if (!own_valid) hold_back(&p, &v, opt_number(r->a, "hold-back"));
   if (v.count) r->valid = syn_data_new(&r->c);
   if (v.count) train_say_shared(&p, &v, own_valid);
-  if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
+  if (r->of == TAG || r->features) batch--;
+  if (batch < most) most = batch;
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
   train_add(r, r->data, &p, most, 1);
   if (r->valid && !train_add(r, r->valid, &v, most, own_valid)) {
@@ -807,6 +822,11 @@ static void train_task(training *r, const syn_config *k) {
   const char *tokenizer = opt_text(r->a, "tgt-tokenizer");
   r->of = task_of(k->task);
   r->max_len = k->max_len;
+  r->features = k->src_features;
+  if (r->of >= REGRESS && !r->features)
+    fail(WRONG_USE, "train --task %s wants --features N: rows of the source are N numbers", k->task);
+  if (r->features && (r->of == LM || r->of == MLM))
+    fail(WRONG_USE, "train --features %d: a language model reads text", r->features);
   r->corrupt = opt_flag(r->a, "span-corruption") || r->of == MLM;
   r->how = opt_flag(r->a, "nfc") ? COMPOSE : 0;
   r->joint = r->corrupt || (r->of == SEQ2SEQ && k->tie && strcmp(k->tie, "all") == 0);
@@ -840,10 +860,12 @@ static network train_network(training *r) {
   memset(&k, 0, sizeof k);
   train_rule(r->a, &k);
   n.config.dropout = (float)opt_number(r->a, "dropout");
-  n.config.label_smoothing = (float)opt_number(r->a, "label-smoothing");
+  if (r->of < REGRESS)
+    n.config.label_smoothing = (float)opt_number(r->a, "label-smoothing");
   n.config.seed = opt_big(r->a, "seed");
   n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
   n.config.classes = 2;
+  n.config.outputs = 1;
   syn_plan_of(&r->c, &n.config, &k, NULL, &plan);
   check_use(&r->c);
   return n;
@@ -884,7 +906,8 @@ static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
   int64_t n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
   const int words = r->of < CLASSIFY || r->of == MLM;
-  double final = 0.0, start = log((double)(words ? k->tgt_vocab : k->classes));
+  double final = 0.0, start = r->of >= REGRESS ? 0.0 : log((double)(words ? k->tgt_vocab : k->classes));
+  if (r->of >= REGRESS && r->first_step) return; /* nothing to compare with */
   if (!r->first_step && r->first_loss > start) start = r->first_loss;
   for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
   if (!n || final <= start * (1.0 + 1.0 / (double)n)) return;
@@ -931,13 +954,17 @@ static size_t parameters_of(const syn_model *m) {
 
 /* One line: the size of the data and of the network, the length of the training. */
 static void train_headline(const training *r) {
-  static const char *const rows[] = {"pairs", "windows", "texts", "texts", "texts"};
+  static const char *const rows[] = {"pairs", "windows", "texts", "texts", "texts",
+                                     "signals", "signals"};
   const char *what = r->corrupt ? "texts" : rows[r->of];
   const syn_config *k = syn_model_config(r->m);
   if (r->json) return;
-  fprintf(stderr, "%lu %s, vocabulary %d, ", (unsigned long)syn_data_count(r->data), what,
-          r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
-  if (r->of == CLASSIFY || r->of == TAG) fprintf(stderr, "%d classes, ", k->classes);
+  fprintf(stderr, "%lu %s, ", (unsigned long)syn_data_count(r->data), what);
+  if (r->features) fprintf(stderr, "%d features, ", r->features);
+  if (!r->features || r->of == SEQ2SEQ)
+    fprintf(stderr, "vocabulary %d, ", r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
+  if (has_labels(r->of)) fprintf(stderr, "%d classes, ", k->classes);
+  if (r->of >= REGRESS) fprintf(stderr, "%d targets, ", k->outputs);
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
   if (r->config.steps < LONG_MAX) fprintf(stderr, "%lld steps", (long long)r->config.steps);
   else fprintf(stderr, "%g minutes", r->minutes);
@@ -952,9 +979,12 @@ static double tokens_per_label(const training *r) {
   size_t i;
   int n;
   for (i = 0; i < syn_data_count(r->data); i++) {
-    syn_data_row(r->data, i, SYN_SRC, &n);
-    sum += (double)n + 1.0;
+    if (r->features) syn_data_features(r->data, i, &n);
+    else syn_data_row(r->data, i, SYN_SRC, &n);
+    sum += (double)n + !r->features;
   }
+  if (r->of == REGRESS || r->of == REGRESS_ROWS)
+    return (r->of == REGRESS ? sum / rows : 1.0) / (double)r->outputs;
   return r->of == CLASSIFY ? sum / rows : 1.0;
 }
 
@@ -979,11 +1009,13 @@ static void train_no_memory(training *r) {
 /* Makes model and trainer after the data are read. */
 static void train_make(training *r, network *n) {
   n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
-  n->config.tgt_vocab = syn_tokenizer_size(r->tokenizer[1]);
+  n->config.tgt_vocab = r->tokenizer[1] ? syn_tokenizer_size(r->tokenizer[1]) : 0;
   n->config.classes = n->config.tgt_vocab - task_shift(r->of);
+  n->config.outputs = r->outputs;
   r->m = syn_model_new(&r->c, &n->config);
   check_use(&r->c);
   syn_model_set_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
+  if (r->features) syn_model_normalize(r->m, r->data);
   init_weights(r);
   train_configure(r);
   if (r->choose) train_choose_steps(r);

@@ -1,0 +1,86 @@
+#!/bin/sh
+# The command-line tool on sources of numbers: train, eval, run, info and grad of classify, tag, regress and
+# regress_rows; what is refused. The gestures of examples/signals, made by its program, are learned in one epoch
+# well above chance.
+# Run from anywhere: sh tests/test_signals.sh    CC names the compiler, SYN a tool already built.
+# Ends with "signals: N checks, N failed"; exit 1 when any failed.
+
+. "$(dirname "$0")/checks.sh"
+need_syn
+at_least() { # at_least NAME LEAST NUMBER
+  is "$1: $3, at least $2" 1 "$(awk "BEGIN { print ($3 >= $2) }" </dev/null)"
+}
+refused() { # refused NAME PATTERN ARGUMENT...
+  name=$1 pattern=$2
+  shift 2
+  "$SYN" "$@" >out 2>err
+  is "$name: stdout" "" "$(cat out)"
+  has "$name" "*$pattern*" "$(tail -1 err)"
+}
+
+# -- gestures --
+"${CC:-cc}" -O1 "$ROOT/examples/signals/gestures.c" -o gestures -lm
+./gestures train 450 1 >train.tsv
+./gestures test 90 2 >test.tsv
+is "rows" 450 "$(wc -l <train.tsv | tr -d ' ')"
+"$SYN" train --task classify --features 3 --max-len 64 --encoder 'cnn(12, 5, relu) -> cnn(16, 5, relu, dilate=3)' \
+  --data train.tsv --hold-back 0.1 --epochs 4 --batch 1024 --output g.st 2>log
+has "headline" "405 texts, 3 features, 9 classes*" "$(head -1 log)"
+at_least "gestures" 50 "$("$SYN" eval --model g.st --data test.tsv --metric accuracy | cut -d' ' -f2)"
+is "metrics" "accuracy f1 nats " "$("$SYN" eval --model g.st --data test.tsv --metric accuracy,f1,nats | cut -d' ' -f1 | tr '\n' ' ')"
+cut -f2 test.tsv | "$SYN" run --model g.st >answers
+is "one answer a line" 90 "$(wc -l <answers | tr -d ' ')"
+at_least "run and eval agree" 50 "$(cut -f1 test.tsv | paste - answers | awk '$1 == $2' | wc -l | awk '{ print 100 * $1 / 90 }')"
+has "info" "*src_features 3, classes 9*" "$("$SYN" info --model g.st | head -1)"
+has "nearest" "nearest neighbour: [0-9]* of 90*" "$(./gestures nearest train.tsv test.tsv)"
+
+# -- regress, regress_rows, tag: x y -> the mean of x, x - y, the sign of x --
+awk 'BEGIN { srand(3); for (i = 0; i < 300; i++) { n = 3 + int(rand() * 5); s = t = u = ""; sum = 0
+  for (k = 0; k < n; k++) { a = int(rand() * 1000) / 100 - 5; b = int(rand() * 100) / 100; e = k ? " " : ""
+    s = s e a " " b; t = t e a / 5 - b; u = u e (a > 0 ? "up" : "down"); sum += a }
+  print s "\t" sum / n / 5 " 1" >"r.tsv"; print s "\t" t >"rows.tsv"; print s "\t" u >"tag.tsv" } }'
+learn() { # learn TASK FILE: model TASK.st
+  "$SYN" train --task "$1" --features 2 --max-len 20 --encoder 'linear(8) -> res_nd(ffl)' --data "$2" --epochs 25 \
+    --dropout 0 --label-smoothing 0 --batch 512 --output "$1.st" 2>log || cat log
+}
+learn regress r.tsv
+learn regress_rows rows.tsv
+learn tag tag.tsv
+for task in regress:r regress_rows:rows; do
+  "$SYN" eval --model "${task%:*}.st" --data "${task#*:}.tsv" >out
+  is "$task: metrics" "mse mae r2 " "$(cut -d' ' -f1 out | tr '\n' ' ')"
+  at_least "$task: r2" 0.8 "$(sed -n 's/^r2 //p' out)"
+done
+# mse of the tool is the loss of the library
+is "mse is the loss" "$("$SYN" eval --model regress.st --data r.tsv --metric mse | awk '{ printf "%.4f", $2 }')" \
+  "$("$SYN" eval --model regress.st --data r.tsv --metric nats | awk '{ printf "%.4f", $2 }')"
+at_least "tag" 90 "$("$SYN" eval --model tag.st --data tag.tsv | cut -d' ' -f2)"
+is "two numbers" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress.st | wc -w | tr -d ' ')"
+is "one number a row" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress_rows.st | wc -w | tr -d ' ')"
+
+# -- gradients by the tool --
+for task in classify regress_rows seq2seq; do
+  "$SYN" grad --task $task --features 3 --encoder 'cnn(6, 3, tanh) -> rnn(6)' >out 2>&1
+  is "grad $task" 0 "$?"
+done
+
+# -- refused --
+refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X
+1 2 3
+X
+refused "no number" 'number 2 is nan, wanted a number' run --model regress.st <<X
+1 nan
+X
+refused "huge" 'number 1 is 1e31, wanted a number of at most 1e+30' run --model regress.st <<X
+1e31 2
+X
+refused "no features" 'wants --features N' train --task regress --data r.tsv --output x.st
+refused "lm" 'reads text' train --task lm --features 2 --data r.tsv --output x.st
+printf '1 2\t1 2\n1 2 3 4\t1\n' >bad.tsv
+refused "targets" 'bad.tsv line 2 has 1 numbers, wanted rows of 2' train --task regress --features 2 --data bad.tsv --output x.st
+printf '1 2\tup\n1 2 3 4\tup\n' >bad.tsv
+refused "tags" 'bad.tsv line 2 has 1 tags for 2 tokens' train --task tag --features 2 --data bad.tsv --output x.st
+refused "trace" 'has no tokenizer' trace --model regress.st --output x.html --input '1 2'
+
+echo "signals: $checks checks, $failed failed"
+[ "$failed" = 0 ]
