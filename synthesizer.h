@@ -292,7 +292,7 @@
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
        (R, D ...). Of texts, sources of classify and prompts of lm are cut and counted: SYN_CUT_...
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
-       sources of tag and mlm have no end. Labels of mlm are tokens, 0 as in tag.
+       sources of tag, mlm and features have no end. Labels of mlm are tokens, 0 as in tag.
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source, or rnn(state=source).
      - A decoder packs the weights when it is made: make a new one after training on.

@@ -64,6 +64,14 @@ for task in classify regress_rows seq2seq; do
   is "grad $task" 0 "$?"
 done
 
+# -- answers of an independent program, tests/golden_src/features.py --
+"$SYN" golden "$ROOT"/tests/golden_features/*.safetensors >out
+is "golden: passed" "4 passed, 0 failed" "$(tail -1 out)"
+case $(sed -n 's/^hash //p' out) in
+  inexact) ;;
+  *) is "golden: hash" "$(cat "$ROOT/tests/golden_features/hash.txt")" "$(sed -n 's/^hash //p' out)" ;;
+esac
+
 # -- refused --
 refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X
 1 2 3
@@ -75,6 +83,10 @@ refused "huge" 'number 1 is 1e31, wanted a number of at most 1e+30' run --model 
 1e31 2
 X
 refused "no features" 'wants --features N' train --task regress --data r.tsv --output x.st
+refused "minutes" 'with --features give --steps or --epochs' train --task classify --features 3 --minutes 1 --data train.tsv \
+  --output x.st
+refused "compare" 'no metrics for the task regress; eval has' compare --task regress --features 2 --data r.tsv --test r.tsv \
+  --vary 'd-model=4,8' --epochs 1
 refused "lm" 'reads text' train --task lm --features 2 --data r.tsv --output x.st
 printf '1 2\t1 2\n1 2 3 4\t1\n' >bad.tsv
 refused "targets" 'bad.tsv line 2 has 1 numbers, wanted rows of 2' train --task regress --features 2 --data bad.tsv --output x.st

@@ -387,7 +387,8 @@ static task row_check(const row_of *r, const char *init, const char *folder, int
   of = task_of(n.config.task);
   n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
   n.config.classes = 2;
-  if (of == MLM) fail(WRONG_USE, "compare has no metrics for the task mlm; eval has");
+  if (of >= MLM)
+    fail(WRONG_USE, "compare has no metrics for the task %s; eval has", n.config.task);
   *form |= tokenizer_flags(&a, SEQ2SEQ, 1);
   if (*init) {
     syn_model *m = syn_model_load(&c, init);

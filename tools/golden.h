@@ -9,6 +9,7 @@ typedef struct golden {
   const syn_file *file;
   syn_model *m;
   syn_batch batch;
+  float *numbers[2]; /* features, targets; or null */
   uint64_t hash;
   char wrong[500]; /* the first difference; "" while there is none */
 } golden;
@@ -61,18 +62,42 @@ static float *golden_floats(golden *g, const char *name, size_t count) {
   return NULL;
 }
 
-/* Reads the batch: the tokens that the task needs, and one label per sentence (classify), source
-   token (tag) or target token. */
+/* Reads the features of all sources, with their lengths, and the targets of regress. */
+static void golden_features(golden *g, const syn_config *k) {
+  const int each = strcmp(k->task, "regress") == 0, numbers = strncmp(k->task, "regress", 7) == 0;
+  int one, i;
+  size_t rows = 0;
+  g->batch.lengths = golden_ints(g, "test.lengths", &one);
+  if (!g->batch.lengths || one != 1) golden_lacks(g, "test.lengths", "I32 [sentences]");
+  for (i = 0; i < g->batch.count && !g->wrong[0]; i++) {
+    const int n = g->batch.lengths[i];
+    if (n < 1 || n > 1 << 20) golden_lacks(g, "test.lengths", "from 1 to 2^20");
+    rows += (size_t)n;
+    if (n > g->batch.src_width) g->batch.src_width = n;
+  }
+  if (!g->wrong[0])
+    g->numbers[0] = golden_floats(g, "test.features", size_mul(rows, (size_t)k->src_features));
+  if (!g->wrong[0] && numbers)
+    g->numbers[1] = golden_floats(g, "test.targets", size_mul(each ? (size_t)g->batch.count : rows,
+                                                              (size_t)k->outputs));
+  g->batch.features = g->numbers[0];
+  g->batch.targets = g->numbers[1];
+}
+
+/* Reads the batch: the tokens or features that the task needs, and one label per sentence (classify),
+   source token (tag) or target token. */
 static int golden_batch(golden *g) {
   const syn_config *k = syn_model_config(g->m);
   task of = task_of(k->task);
   int labels, wanted;
+  if (k->src_features) golden_features(g, k);
+  if (of >= REGRESS || g->wrong[0]) return !g->wrong[0];
   g->batch.labels = golden_ints(g, "test.labels", &labels);
-  g->batch.src = golden_ints(g, "test.src", &g->batch.src_width);
+  if (!k->src_features) g->batch.src = golden_ints(g, "test.src", &g->batch.src_width);
   g->batch.tgt = golden_ints(g, "test.tgt", &g->batch.tgt_width);
   wanted = of == CLASSIFY ? 1 : of >= TAG ? g->batch.src_width : g->batch.tgt_width;
   if (of == LM) g->batch.src = NULL, g->batch.src_width = 0;
-  else if (!g->batch.src) golden_lacks(g, "test.src", "there");
+  else if (!g->batch.src && !k->src_features) golden_lacks(g, "test.src", "there");
   if (of < CLASSIFY && !g->batch.tgt) golden_lacks(g, "test.tgt", "there");
   if (!g->batch.labels) golden_lacks(g, "test.labels", "there");
   else if (labels != wanted) golden_lacks(g, "test.labels", "as wide as the tokens it labels");
@@ -102,10 +127,16 @@ static syn_limits golden_limits(const golden *g) {
   return limits;
 }
 
+/* 1: a sentence has one row of logits. */
+static int golden_one_row(const golden *g) {
+  const task of = task_of(syn_model_config(g->m)->task);
+  return of == CLASSIFY || of == REGRESS;
+}
+
 /* The logits of the file, [sentences,V] or [sentences,tokens,V]; null when the shape differs. */
 static float *golden_wanted_logits(golden *g, size_t width, size_t v) {
   const syn_entry *e = syn_file_find(g->file, "test.logits");
-  int rank = task_of(syn_model_config(g->m)->task) == CLASSIFY ? 2 : 3;
+  int rank = golden_one_row(g) ? 2 : 3;
   size_t b = (size_t)g->batch.count;
   if (!e || e->rank != rank || e->shape[0] != b || (rank == 3 && e->shape[1] != width) ||
       e->shape[rank - 1] != v) {
@@ -117,7 +148,7 @@ static float *golden_wanted_logits(golden *g, size_t width, size_t v) {
 
 /* Compares the rows of logits whose label is not padding. */
 static void golden_rows(golden *g, const syn_run *r, size_t width, size_t v) {
-  int classify = task_of(syn_model_config(g->m)->task) == CLASSIFY, b, t, rows;
+  int classify = golden_one_row(g), b, t, rows;
   size_t n = 0, size = size_mul(size_mul((size_t)g->batch.count, width), v);
   float *all = golden_wanted_logits(g, width, v), *x, *y;
   if (!all) return;
@@ -126,7 +157,7 @@ static void golden_rows(golden *g, const syn_run *r, size_t width, size_t v) {
   for (b = 0; b < g->batch.count; b++) {
     const float *z = syn_run_logits(r, b, &rows);
     for (t = 0; t < rows; t++) {
-      if (!classify && !g->batch.labels[(size_t)b * width + (size_t)t]) continue;
+      if (!classify && g->batch.labels && !g->batch.labels[(size_t)b * width + (size_t)t]) continue;
       memcpy(x + n, z + (size_t)t * v, v * sizeof *x);
       memcpy(y + n, all + ((size_t)b * width + (size_t)t) * v, v * sizeof *y);
       n += v;
@@ -145,9 +176,10 @@ static void golden_logits(golden *g) {
   syn_run *r = syn_run_new(g->c, g->m, &limits);
   if (r) syn_run_forward(r, &g->batch);
   if (golden_done(g))
-    golden_rows(g, r, (size_t)(of == CLASSIFY ? 1 : of >= TAG ? g->batch.src_width
+    golden_rows(g, r, (size_t)(golden_one_row(g) ? 1 : of >= TAG ? g->batch.src_width
                                                               : g->batch.tgt_width),
-                (size_t)(of < CLASSIFY || of == MLM ? k->tgt_vocab : k->classes));
+                (size_t)(of >= REGRESS ? k->outputs
+                         : of < CLASSIFY || of == MLM ? k->tgt_vocab : k->classes));
   syn_run_free(r);
 }
 
@@ -257,6 +289,8 @@ static int golden_file(syn_context *c, const char *path, uint64_t *hash) {
   if (g.wrong[0]) printf("%s: FAILED: %s\n", path, g.wrong);
   else printf("%s: ok\n", path);
   *hash = g.hash;
+  free(g.numbers[0]);
+  free(g.numbers[1]);
   syn_model_free(g.m);
   return !g.wrong[0];
 }

@@ -1042,6 +1042,9 @@ static int run_train(const arguments *a) {
   r.minutes = opt_number(a, "minutes");
   r.choose = by_minutes = auto_wanted(a);
   r.given = a->given_count;
+  if (r.choose && opt_int(a, "features"))
+    fail(WRONG_USE, "train --minutes chooses a network for texts: with --features give --steps or "
+         "--epochs, and --encoder");
   train_check(a);
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
     r.choose = !auto_load(r.a, r.checkpoint);

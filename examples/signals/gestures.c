@@ -1,7 +1,7 @@
 /* gestures.c   a made-up accelerometer: eight gestures and "none" as rows of three numbers.
 
    A window has 64 frames of 32 a second, each the acceleration along three axes in g, as the sensor
-   feels it: gravity, turned by how the device is held and by the gesture, plus the acceleration of
+   feels it: gravity, rotated by how the device is held and by the gesture, plus the acceleration of
    the hand, plus the drift and the noise of the sensor. Speeds and amplitudes of `test` do not occur
    in `train`: 0.6 to 0.75 and 1.35 to 1.6 times the usual ones, instead of 0.8 to 1.25.
 
