@@ -43,6 +43,20 @@ answers gguf-q4_K 5
 answers gguf-q6_K 5
 is 'tokenizer of GGUF' '3 4 7' "$(echo ad | "$SYN" tokenize -m m.safetensors --ids)"
 
+# a tokenizer beside the checkpoint, which knows that outputs begin with the padding only from the configuration
+cp -r made/t5-v1_0 made/t5-text
+awk 'BEGIN {
+  printf "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 2, \"vocab\": [[\"<pad>\", 0], [\"</s>\", 0], [\"<unk>\", 0]"
+  for (i = 3; i < 19; i++) printf ", [\"%c\", -%d]", 94 + i, i
+  print "]}, \"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"added_tokens\": [{\"id\": 0, \"content\": \"<pad>\","
+  print "\"special\": true}, {\"id\": 1, \"content\": \"</s>\", \"special\": true}]}"
+}' >made/t5-text/tokenizer.json
+answers t5-text 6
+is 'a tokenizer beside it' '5 4' "$("$SYN" tokenize -m m.safetensors --ids <<'END' | sed 's/^2 //'
+cb
+END
+)"
+
 # named arrays with a text and a map of the user's, in a zip file with and without compression
 cat >gru.map <<'END'
 # of a language model

@@ -2375,23 +2375,44 @@ static void checkpoint_size(const checkpoint *p) {
          theirs);
 }
 
-/* The tokenizer that the options name, the one in the file, or in the folder of the checkpoint. Its
-   numbers of padding, unknown, begin and end then count, not those of the configuration. */
+/* The numbers of padding, unknown, begin and end are those of the tokenizer. A target may begin with
+   another of them that the configuration names: t5 and marian begin with the padding. */
+static void tokenizer_specials(checkpoint *p, int side) {
+  int *special = p->vocabulary[side].special, begin = special[SYN_BEGIN], i, known = begin < 0;
+  for (i = 0; i < 4; i++) {
+    special[i] = syn_tokenizer_number(p->tokenizers[side], i);
+    known |= special[i] == begin;
+  }
+  if (special[SYN_BEGIN] < 0 && known) special[SYN_BEGIN] = begin;
+  if (!known && p->decoder.size && special[SYN_BEGIN] < 0)
+    fail(FAILED_JOB, "%s: outputs begin with token %d, which is not special in the tokenizer",
+         p->path, begin);
+}
+
+/* The tokenizers that the options name, those in the file, or in the folder of the checkpoint. */
 static void checkpoint_tokenizer(checkpoint *p) {
-  const char *wanted = p->options->tokenizer;
-  char *file = tokenizer_path(p->path);
-  int side, i;
-  if (!wanted && !p->tokenizers[SYN_TGT] && strcmp(file, p->path) != 0) wanted = file;
+  static const char *const models[] = {"source.spm", "target.spm"}; /* of marian, with one list */
+  const char *wanted = p->options->tokenizer, *folder = wanted ? wanted : p->path;
+  const size_t rows = (size_t)p->vocabulary[SYN_TGT].count;
+  char *file = tokenizer_path(folder), *list = path_inside(folder, "vocab.json");
+  int side;
   if (wanted) {
     syn_tokenizer_free(p->tokenizers[SYN_TGT]);
-    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] =
-        tokenizer_read(p->c, wanted, (size_t)p->vocabulary[SYN_TGT].count);
-    if (p->options->report) fprintf(p->options->report, "tokenizer %s\n", wanted);
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = NULL;
   }
+  for (side = 0; side < 2 && file_exists(list); side++) {
+    char *model = path_inside(folder, models[side]);
+    if (file_exists(model)) p->tokenizers[side] = tokenizer_read_numbered(p->c, model, list, rows);
+    free(model);
+  }
+  if (!p->tokenizers[SYN_TGT] && (wanted || strcmp(file, p->path)))
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = tokenizer_read(p->c, folder, rows);
   for (side = 0; side < 2; side++)
-    for (i = 0; i < 4 && p->tokenizers[side]; i++)
-      p->vocabulary[side].special[i] = syn_tokenizer_number(p->tokenizers[side], i);
+    if (p->tokenizers[side]) tokenizer_specials(p, side);
+  if (p->options->report && p->tokenizers[SYN_TGT])
+    fprintf(p->options->report, "tokenizer %s\n", syn_tokenizer_type(p->tokenizers[SYN_TGT]));
   free(file);
+  free(list);
 }
 
 static void checkpoint_build(checkpoint *p) {
