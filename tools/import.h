@@ -2375,7 +2375,7 @@ static void checkpoint_size(const checkpoint *p) {
          theirs);
 }
 
-/* The numbers of padding, unknown, begin and end are those of the tokenizer. A target may begin with
+/* The numbers of padding, unknown, begin, end are those of the tokenizer. A target may begin with
    another of them that the configuration names: t5 and marian begin with the padding. */
 static void tokenizer_specials(checkpoint *p, int side) {
   int *special = p->vocabulary[side].special, begin = special[SYN_BEGIN], i, known = begin < 0;
