@@ -339,13 +339,16 @@ static void check_defaults(const char *least, const char *full) {
   syn_config k;
   syn_model *m;
   int decoder;
+  const char *form;
   syn_context_init(&c, NULL);
   k = config_of("classify", least, NULL);
   m = syn_model_new(&c, &k);
   decoder = m == NULL; /* what an encoder does not have is a layer of decoders */
   syn_model_free(m);
-  sprintf(texts[0], decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att", least); /* rel_pos needs one */
-  sprintf(texts[1], decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att", full);
+  form = decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att"; /* rel_pos needs one */
+  if (!strncmp(least, "pool", 4)) form = "e:syn_att->%s"; /* the last layer */
+  sprintf(texts[0], form, least);
+  sprintf(texts[1], form, full);
   CHECK(network_hash(texts[0]) == network_hash(texts[1]), "%s is not %s", texts[1], texts[0]);
 }
 
