@@ -23950,7 +23950,7 @@ enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLAT
    rsqrt falls as sqrt(w/t) behind the warm-up; linear and cosine reach 0 at t = n; plateau is
    constant here, because validations change state.factor. */
 static double syn__schedule(int which, double t, double w, double n, double d) {
-  double rest, sine, cosine;
+  double progress, sine, cosine;
   if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
     double fall = 1.0 / sqrt(t), rise = w > 0.0 ? t / (w * sqrt(w)) : fall;
     return (fall < rise ? fall : rise) / sqrt(d);
@@ -23958,31 +23958,31 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
   if (t < w) return t / w;
   if (which == SYN__RSQRT) return sqrt((w > 1.0 ? w : 1.0) / t);
   if (which == SYN__CONSTANT || which == SYN__PLATEAU) return 1.0;
-  rest = n > w ? (t - w) / (n - w) : 1.0;
-  if (rest > 1.0) rest = 1.0;
-  if (which == SYN__LINEAR) return 1.0 - rest;
-  syn__sincos(3.14159265358979323846 * rest, &sine, &cosine); /* Loshchilov and Hutter 2017 */
+  progress = n > w ? (t - w) / (n - w) : 1.0;
+  if (progress > 1.0) progress = 1.0;
+  if (which == SYN__LINEAR) return 1.0 - progress;
+  syn__sincos(3.14159265358979323846 * progress, &sine, &cosine); /* Loshchilov and Hutter 2017 */
   return 0.5 * (1.0 + cosine);
 }
 
-/* A trained tensor, and where its numbers stand in the arrays of the trainer: `at` in the gradient
-   and in every kept checkpoint, `first` and `second` in the two moments. A frozen tensor has
+/* A trained tensor, and where its numbers begin in the arrays of the trainer: `offset` in the
+   gradient and in every kept checkpoint, the two others in the two moments. A frozen tensor has
    none. */
 typedef struct syn__trained {
   const syn_param *p;
-  size_t at, first, second;
+  size_t offset, first_offset, second_offset;
   double rms; /* of its weights before the step: adafactor alone */
 } syn__trained;
 
 /* A training step: what is the same for all tensors. */
 typedef struct syn__step {
   syn_trainer *t;
-  double number;   /* 1, 2, ... */
-  float rate;      /* learning rate */
-  float decay;     /* of the weights: rate times weight_decay */
-  float scale;     /* of the gradient: 1 / labels, and clipping */
-  double gradient; /* bound of every |scale g| */
-  double first;    /* bound of every |first moment| after the step */
+  double number;       /* 1, 2, ... */
+  float rate;          /* learning rate */
+  float decay;         /* of the weights: rate times weight_decay */
+  float scale;         /* of the gradient: 1 / labels, and clipping */
+  double max_gradient; /* bound of every |scale g| */
+  double max_first;    /* bound of every |first moment| after the step */
   /* what syn__task_update does with numbers from .. from+n-1 of a tensor */
   void (*elements)(const struct syn__step *s, const syn__trained *w, size_t from, size_t n);
   /* arguments of the kernels, as far as tensors share them; a rule sets those that it uses */
@@ -24002,8 +24002,8 @@ typedef struct syn__optimizer {
   size_t (*second)(const syn_param *p);
   /* floats of workspace for one tensor, of each thread; null: none */
   size_t (*workspace)(const syn_param *p, int threads);
-  /* Sets s->first and the arguments of the kernels; changes no weight. Returns a bound of how far
-     the step can move any weight, without the decay */
+  /* Sets s->max_first and the arguments of the kernels; changes no weight. Returns a bound of how
+     far the step can move any weight, without the decay */
   double (*prepare)(syn__step *s);
   /* Element-wise part of the update: numbers from .. from+n-1 of a tensor; null: none */
   void (*elements)(const syn__step *s, const syn__trained *w, size_t from, size_t n);
@@ -24118,9 +24118,9 @@ static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t
   SYN__UNUSED(tape);
   for (i = 0; i < s->t->n_trained; i++) {
     const syn__trained *w = &s->t->trained[i];
-    size_t from = w->at > begin ? w->at : begin, to = w->at + w->p->size;
+    size_t from = w->offset > begin ? w->offset : begin, to = w->offset + w->p->size;
     if (to > end) to = end;
-    if (from < to) s->elements(s, w, from - w->at, to - from);
+    if (from < to) s->elements(s, w, from - w->offset, to - from);
   }
 }
 
@@ -24144,16 +24144,16 @@ static double syn__adam_bound(syn__step *s, float beta1) {
   a->fix1 = (float)(1.0 / (1.0 - syn__pow((double)a->beta1, s->number)));
   a->fix2 = (float)(1.0 / (1.0 - syn__pow((double)a->beta2, s->number)));
   a->scale = s->scale;
-  s->first = (double)a->beta1 * s->t->max_first + (1.0 - (double)a->beta1) * s->gradient;
-  return (double)a->lr * (double)a->fix1 * s->first / (a->eps < 1.0f ? (double)a->eps : 1.0);
+  s->max_first = (double)a->beta1 * s->t->max_first + (1.0 - (double)a->beta1) * s->max_gradient;
+  return (double)a->lr * (double)a->fix1 * s->max_first / (a->eps < 1.0f ? (double)a->eps : 1.0);
 }
 static double syn__adam_prepare(syn__step *s) {
   return syn__adam_bound(s, syn__beta1(&s->t->config));
 }
 static void syn__adam_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_trainer *t = s->t;
-  t->c->kernels->adam(&s->adam, w->p->x + from, t->first + w->first + from,
-                      t->second + w->second + from, t->gradient + w->at + from, n);
+  t->c->kernels->adam(&s->adam, w->p->x + from, t->first + w->first_offset + from,
+                      t->second + w->second_offset + from, t->gradient + w->offset + from, n);
 }
 
 /* SGD with momentum (Polyak 1964, the heavy ball; as in Sutskever et al. 2013, equations 1 and 2):
@@ -24167,13 +24167,13 @@ static double syn__sgd_prepare(syn__step *s) {
   s->update.beta = syn__beta1(&s->t->config);
   s->update.rest = 1.0f;
   s->update.decay = s->decay;
-  s->first = (double)s->update.beta * s->t->max_first + (double)s->rate * s->gradient;
-  return s->first;
+  s->max_first = (double)s->update.beta * s->t->max_first + (double)s->rate * s->max_gradient;
+  return s->max_first;
 }
 static void syn__sgd_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_trainer *t = s->t;
-  t->c->kernels->descend(&s->update, w->p->x + from, t->firsts ? t->first + w->first + from : NULL,
-                         t->gradient + w->at + from, NULL, n);
+  float *m = t->firsts ? t->first + w->first_offset + from : NULL;
+  t->c->kernels->descend(&s->update, w->p->x + from, m, t->gradient + w->offset + from, NULL, n);
 }
 
 /* -- Adafactor --
@@ -24220,10 +24220,10 @@ static syn__factored syn__factored_at(const syn_trainer *t, const syn__trained *
   size_t rows = f.mats * f.rows;
   const syn__squares squares = {NULL, NULL, t->work + rows, w->p->size, f.cols, f.rows};
   f.w = w->p->x;
-  f.m = t->firsts ? t->first + w->first : NULL;
-  f.g = t->gradient + w->at;
-  f.row = w->p->rank > 1 ? t->second + w->second : NULL;
-  f.col = t->second + w->second + (f.row ? rows : 0);
+  f.m = t->firsts ? t->first + w->first_offset : NULL;
+  f.g = t->gradient + w->offset;
+  f.row = w->p->rank > 1 ? t->second + w->second_offset : NULL;
+  f.col = t->second + w->second_offset + (f.row ? rows : 0);
   f.a = t->work;
   f.b = f.a + 2 * rows;
   f.squares = squares;
@@ -24305,11 +24305,11 @@ static double syn__factored_rate(const syn__trained *w, const syn__step *s) {
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
 static double syn__adafactor_prepare(syn__step *s) {
-  double most = 0.0, rate, beta1 = (double)syn__beta1(&s->t->config);
-  double rest = syn__pow(s->number, -0.8);
+  double max_rate = 0.0, rate, beta1 = (double)syn__beta1(&s->t->config);
+  double share = syn__pow(s->number, -0.8);
   int i;
-  s->factor.beta = (float)(1.0 - rest);
-  s->factor.rest = (float)rest;
+  s->factor.beta = (float)(1.0 - share);
+  s->factor.rest = (float)share;
   s->factor.eps = 1e-30f;
   s->update.beta = syn__beta1(&s->t->config);
   s->update.rest = 1.0f - s->update.beta;
@@ -24321,10 +24321,10 @@ static double syn__adafactor_prepare(syn__step *s) {
     syn__sum_squares(&s->t->run->tape, &f.squares);
     w->rms = syn__factored_rms(&f, NULL);
     rate = syn__factored_rate(w, s);
-    if (most == most && !(rate <= most)) most = rate; /* a NaN stays */
+    if (max_rate == max_rate && !(rate <= max_rate)) max_rate = rate; /* a NaN stays */
   }
-  s->first = beta1 * s->t->max_first + (1.0 - beta1) * 1e18 * most;
-  return s->first;
+  s->max_first = beta1 * s->t->max_first + (1.0 - beta1) * 1e18 * max_rate;
+  return s->max_first;
 }
 
 static void syn__adafactor_tensor(const syn__step *s, const syn__trained *w) {
@@ -24384,16 +24384,16 @@ typedef struct syn__muon {
 } syn__muon;
 
 static syn__muon syn__muon_of(const syn_param *p, float *work) {
-  syn__muon s;
-  s.n = p->shape[0];
-  s.m = (int)(p->size / (size_t)s.n);
-  s.k = syn__min(s.n, s.m);
-  s.square = syn__round16((size_t)s.k * (size_t)s.k);
-  s.a = work;
-  s.b = work ? work + s.square : NULL;
-  s.q = work ? work + 2 * s.square : NULL;
-  s.other = work ? work + 3 * s.square : NULL;
-  return s;
+  syn__muon mat;
+  mat.n = p->shape[0];
+  mat.m = (int)(p->size / (size_t)mat.n);
+  mat.k = syn__min(mat.n, mat.m);
+  mat.square = syn__round16((size_t)mat.k * (size_t)mat.k);
+  mat.a = work;
+  mat.b = work ? work + mat.square : NULL;
+  mat.q = work ? work + 2 * mat.square : NULL;
+  mat.other = work ? work + 3 * mat.square : NULL;
+  return mat;
 }
 
 static size_t syn__muon_second(const syn_param *p) { return syn__muon_is(p) ? 0 : p->size; }
@@ -24408,26 +24408,26 @@ static size_t syn__muon_workspace(const syn_param *p, int threads) {
 static double syn__muon_prepare(syn__step *s) {
   syn_trainer *t = s->t;
   double beta = (double)syn__beta1(&t->config), adam = syn__adam_bound(s, SYN__MUON_ADAM_BETA1);
-  double first, most = 0.0;
+  double max_first, max_move = 0.0;
   int i;
-  first = beta * t->max_first + (1.0 - beta) * s->gradient;
-  if (!(first <= s->first)) s->first = first;
+  max_first = beta * t->max_first + (1.0 - beta) * s->max_gradient;
+  if (!(max_first <= s->max_first)) s->max_first = max_first;
   s->update.rate = s->scale * (1.0f - (float)beta);
   s->update.beta = (float)beta;
   s->update.decay = s->decay;
   for (i = 0; i < t->n_trained; i++) {
-    syn__muon m = syn__muon_of(t->trained[i].p, NULL);
-    double root = 0.2 * sqrt((double)syn__max(m.n, m.m));
-    if (syn__muon_is(t->trained[i].p) && root > most) most = root;
+    syn__muon mat = syn__muon_of(t->trained[i].p, NULL);
+    double scale = 0.2 * sqrt((double)syn__max(mat.n, mat.m));
+    if (syn__muon_is(t->trained[i].p) && scale > max_move) max_move = scale;
   }
-  most *= 2.0 * (double)s->rate;
-  return adam > most ? adam : most;
+  max_move *= 2.0 * (double)s->rate;
+  return adam > max_move ? adam : max_move;
 }
 
 /* Adam; or the moment, and U over the gradient */
 static void syn__muon_elements(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_kernels *k = s->t->c->kernels;
-  float *m = s->t->first + w->first + from, *g = s->t->gradient + w->at + from;
+  float *m = s->t->first + w->first_offset + from, *g = s->t->gradient + w->offset + from;
   size_t i, part;
   if (!syn__muon_is(w->p)) {
     syn__adam_update(s, w, from, n);
@@ -24442,12 +24442,12 @@ static void syn__muon_elements(const syn__step *s, const syn__trained *w, size_t
   }
 }
 
-/* Columns of c, rows `row` floats apart, from panels [ceil(columns/16)][rows][16] of pack_b. */
-static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int cols) {
+/* Columns of c, rows `stride` floats apart, from panels [ceil(columns/16)][rows][16] of pack_b. */
+static void syn__unpack_columns(float *c, size_t stride, const float *panels, int rows, int cols) {
   int i, j;
   for (j = 0; j < cols; j += 16)
     for (i = 0; i < rows; i++, panels += 16)
-      memcpy(c + (size_t)i * row + (size_t)j, panels,
+      memcpy(c + (size_t)i * stride + (size_t)j, panels,
              (size_t)syn__min(16, cols - j) * sizeof *c);
 }
 
@@ -24473,28 +24473,29 @@ static void syn__symmetric_product(syn_tape *t, float *c, syn_matrix x, syn_matr
 }
 
 /* Q of a matrix u whose A is given. */
-static void syn__muon_polynomials(syn_tape *t, syn__muon *s) {
+static void syn__muon_polynomials(syn_tape *t, syn__muon *mat) {
   static const float of[3][3] = {{4.1070591f, -2.9478499f, 0.5448431f},
                                  {3.9486909f, -2.9089021f, 0.5518191f},
                                  {3.3184197f, -2.4884880f, 0.5100489f}};
-  const size_t kk = (size_t)s->k * (size_t)s->k;
-  syn_matrix a = syn_matrix_of(s->a, s->k, s->k, 0), b = syn_matrix_of(s->b, s->k, s->k, 0);
+  const size_t kk = (size_t)mat->k * (size_t)mat->k;
+  syn_matrix a = syn_matrix_of(mat->a, mat->k, mat->k, 0);
+  syn_matrix b = syn_matrix_of(mat->b, mat->k, mat->k, 0);
   size_t i;
   int step;
   for (step = 0; step < 3; step++) {
-    float *done = s->other;
+    float *done = mat->other;
     if (step) {
-      syn__symmetric_product(t, s->other, b, a);
-      syn__symmetric_product(t, s->a, b, syn_matrix_of(s->other, s->k, s->k, 0));
+      syn__symmetric_product(t, mat->other, b, a);
+      syn__symmetric_product(t, mat->a, b, syn_matrix_of(mat->other, mat->k, mat->k, 0));
     }
-    syn__symmetric_product(t, s->other, a, a);
-    t->k->scale(s->b, of[step][2], s->other, kk);
-    t->k->acc_scale(s->b, of[step][1], s->a, kk);
-    for (i = 0; i < kk; i += (size_t)s->k + 1) s->b[i] += of[step][0];
-    if (step) syn__symmetric_product(t, s->other, b, syn_matrix_of(s->q, s->k, s->k, 0));
-    else memcpy(s->other, s->b, kk * sizeof *s->b);
-    s->other = s->q;
-    s->q = done;
+    syn__symmetric_product(t, mat->other, a, a);
+    t->k->scale(mat->b, of[step][2], mat->other, kk);
+    t->k->acc_scale(mat->b, of[step][1], mat->a, kk);
+    for (i = 0; i < kk; i += (size_t)mat->k + 1) mat->b[i] += of[step][0];
+    if (step) syn__symmetric_product(t, mat->other, b, syn_matrix_of(mat->q, mat->k, mat->k, 0));
+    else memcpy(mat->other, mat->b, kk * sizeof *mat->b);
+    mat->other = mat->q;
+    mat->q = done;
   }
 }
 
@@ -24502,24 +24503,24 @@ static void syn__muon_polynomials(syn_tape *t, syn__muon *s) {
    gradient that is nearly 0 moves nothing: its squares have no exact floats. */
 static void syn__muon_matrix(const syn__step *step, syn_tape *t, const syn__trained *w,
                              float *work) {
-  syn__muon s = syn__muon_of(w->p, work);
-  const size_t kk = (size_t)s.k * (size_t)s.k;
-  syn_matrix u = syn_matrix_of(step->t->gradient + w->at, s.n, s.m, 0);
-  syn_matrix weights = syn_matrix_of(w->p->x, s.n, s.m, 0), q;
-  double trace = 0.0;
+  syn__muon mat = syn__muon_of(w->p, work);
+  const size_t kk = (size_t)mat.k * (size_t)mat.k;
+  syn_matrix u = syn_matrix_of(step->t->gradient + w->offset, mat.n, mat.m, 0);
+  syn_matrix weights = syn_matrix_of(w->p->x, mat.n, mat.m, 0), q;
+  double trace = 0.0, scale;
   size_t i;
-  t->pack = work + 4 * s.square;
-  if (s.n <= s.m) syn__symmetric_product(t, s.a, u, syn_transposed(u));
-  else syn__symmetric_product(t, s.a, syn_transposed(u), u);
-  for (i = 0; i < kk; i += (size_t)s.k + 1) trace += (double)s.a[i];
+  t->pack = work + 4 * mat.square;
+  if (mat.n <= mat.m) syn__symmetric_product(t, mat.a, u, syn_transposed(u));
+  else syn__symmetric_product(t, mat.a, syn_transposed(u), u);
+  for (i = 0; i < kk; i += (size_t)mat.k + 1) trace += (double)mat.a[i];
   t->k->scale(w->p->x, 1.0f - step->decay, w->p->x, w->p->size);
   if (trace < 1e-30) return;
-  t->k->scale(s.a, (float)(1.0 / trace), s.a, kk);
-  syn__muon_polynomials(t, &s);
-  t->k->scale(s.q, (float)(-0.2 * (double)step->rate * sqrt((double)syn__max(s.n, s.m) / trace)),
-              s.q, kk);
-  q = syn_matrix_of(s.q, s.k, s.k, 0);
-  if (s.n <= s.m) syn_gemm(t, weights, q, u, NULL, 1);
+  t->k->scale(mat.a, (float)(1.0 / trace), mat.a, kk);
+  syn__muon_polynomials(t, &mat);
+  scale = -0.2 * (double)step->rate * sqrt((double)syn__max(mat.n, mat.m) / trace);
+  t->k->scale(mat.q, (float)scale, mat.q, kk);
+  q = syn_matrix_of(mat.q, mat.k, mat.k, 0);
+  if (mat.n <= mat.m) syn_gemm(t, weights, q, u, NULL, 1);
   else syn_gemm(t, weights, u, q, NULL, 1);
 }
 
@@ -24533,7 +24534,7 @@ static void syn__task_muon(syn_tape *tape, const void *job, int thread, size_t b
   own.threads = 1;
   for (i = 0; i < s->t->n_trained; i++) {
     const syn__trained *w = &s->t->trained[i];
-    if (syn__muon_is(w->p) && w->at >= begin && w->at < end)
+    if (syn__muon_is(w->p) && w->offset >= begin && w->offset < end)
       syn__muon_matrix(s, &own, w, s->t->work + (size_t)thread * work);
   }
 }
@@ -24544,7 +24545,8 @@ static void syn__muon_tensors(const syn__step *s) {
 /* -- the list of optimizers, one step -- */
 
 /* adam has no weight decay: L2 in its gradient is not decay (Loshchilov and Hutter 2019); use
-   adamw. */
+   adamw. Columns: name, lr, beta1, beta2, eps, decays, keeps_first, second, workspace, prepare,
+   elements, tensors. */
 static const syn__optimizer syn__optimizers[] = {
     {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, 1, syn__adam_second, NULL, syn__adam_prepare,
      syn__adam_update, NULL},
@@ -24568,8 +24570,8 @@ static float syn__rate(const syn_trainer *t, double step) {
 
 /* The training step from the gradient of the summed loss; norm: of the gradient of the mean loss.
    Clipping and the mean are one factor, `scale`, so they cost no pass over the gradient. Weight
-   decay is apart from the gradient and follows the learning rate. `gradient` bounds every element:
-   the norm, with a margin for what its float sums lose. */
+   decay is apart from the gradient and follows the learning rate. `max_gradient` bounds every
+   element: the norm, with a margin for what its float sums lose. */
 static syn__step syn__step_of(syn_trainer *t, double norm, double labels) {
   const syn_train_config *k = &t->config;
   syn__step s;
@@ -24580,7 +24582,7 @@ static syn__step syn__step_of(syn_trainer *t, double norm, double labels) {
   s.decay = t->optimizer->decays ? k->weight_decay * s.rate : 0.0f;
   s.scale =
       (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) / labels);
-  s.gradient = 1.1 * (double)s.scale * (norm * labels + 1e-18);
+  s.max_gradient = 1.1 * (double)s.scale * (norm * labels + 1e-18);
   return s;
 }
 
@@ -24590,7 +24592,7 @@ static syn__step syn__step_of(syn_trainer *t, double norm, double labels) {
 static void syn__mean_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_kernels *k = s->t->c->kernels;
   const float share = (float)(1.0 / (1.0 + (double)s->t->config.ema * (s->number - 1.0)));
-  float *mean = s->t->mean + w->at + from;
+  float *mean = s->t->mean + w->offset + from;
   k->scale(mean, 1.0f - share, mean, n);
   k->acc_scale(mean, share, w->p->x + from, n);
 }
@@ -24600,7 +24602,7 @@ static void syn__optimize(syn__step *s) {
   syn_trainer *t = s->t;
   t->state.step++;
   t->state.rate = s->rate;
-  t->max_first = s->first;
+  t->max_first = s->max_first;
   s->elements = t->optimizer->elements;
   if (s->elements) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
   if (t->optimizer->tensors) t->optimizer->tensors(s);
@@ -24612,22 +24614,23 @@ static void syn__optimize(syn__step *s) {
 
 /* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
 static int syn__frozen(const syn_trainer *t, const syn_param *p) {
-  const char *at = t->config.freeze;
+  const char *patterns = t->config.freeze;
   int found = !p->trained;
-  while (at && !found) found = syn__pattern_is(syn__pattern_next(&at), p->name);
+  while (patterns && !found) found = syn__pattern_is(syn__pattern_next(&patterns), p->name);
   return found;
 }
 
 /* A pattern that matches no tensor is an error: it would train what was meant to stay. */
 static syn_status syn__freeze_check(const syn_trainer *t) {
-  const char *at = t->config.freeze;
+  const char *patterns = t->config.freeze;
   size_t i;
-  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__utf8_invalid(at))) /* a checkpoint holds it */
+  /* a checkpoint holds the text */
+  if (patterns && (strlen(patterns) > SYN_MAX_TEXT || *syn__utf8_invalid(patterns)))
     return syn__fail(t->c, SYN_E_VALUE,
                      "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
-                     (unsigned long)strlen(at), SYN_MAX_TEXT);
-  while (at) {
-    syn_text pattern = syn__pattern_next(&at);
+                     (unsigned long)strlen(patterns), SYN_MAX_TEXT);
+  while (patterns) {
+    syn_text pattern = syn__pattern_next(&patterns);
     const syn_text shown = syn__text_of(pattern.at, pattern.size < 80 ? pattern.size : 80);
     const char *nearest = NULL;
     int found = 0;
@@ -25522,8 +25525,8 @@ syn_status syn_model_normalize(syn_model *m, const syn_data *d) {
 /* -- the arrays of the trainer -- */
 
 /* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
-   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `at` equals
-   the offset there. */
+   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `offset`
+   equals the offset there. */
 static void syn__train_trained(syn_trainer *t) {
   const syn__optimizer *o = t->optimizer;
   size_t i;
@@ -25534,9 +25537,9 @@ static void syn__train_trained(syn_trainer *t) {
     size_t first = o->keeps_first || t->config.beta1 > 0.0f ? p->size : 0;
     size_t second = o->second ? o->second(p) : 0;
     size_t work = o->workspace ? o->workspace(p, t->c->options.threads) : 0;
-    const syn__trained s = {p, t->floats, t->firsts, t->seconds, 0.0};
+    const syn__trained tensor = {p, t->floats, t->firsts, t->seconds, 0.0};
     if (syn__frozen(t, p)) continue;
-    if (t->trained) t->trained[t->n_trained] = s;
+    if (t->trained) t->trained[t->n_trained] = tensor;
     t->n_trained++;
     t->floats = syn__add_size(t->floats, syn__round16(p->size));
     t->firsts = syn__add_size(t->firsts, syn__round16(first));
@@ -25551,21 +25554,21 @@ static void syn__train_trained(syn_trainer *t) {
    with memory it sets the pointers. A tensor of several nodes keeps the place of the first. */
 static size_t syn__train_discarded(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
-  size_t i, most = 0;
+  size_t i, max_floats = 0;
   int k;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    size_t at = 0;
+    size_t floats = 0;
     for (k = 0; k < n->n_param; k++) {
       const syn_param *p = &g->params[n->param[k]];
       if (!p->trained || !syn__frozen(t, p)) continue;
       if (t->discarded_grads && !t->discarded_grads[n->param[k]])
-        t->discarded_grads[n->param[k]] = t->discarded + at;
-      at = syn__add_size(at, syn__round16(p->size));
+        t->discarded_grads[n->param[k]] = t->discarded + floats;
+      floats = syn__add_size(floats, syn__round16(p->size));
     }
-    if (at > most) most = at;
+    if (floats > max_floats) max_floats = floats;
   }
-  return most;
+  return max_floats;
 }
 
 /* The backward pass skips a node when no parameter of it and of the nodes before it is trained (a
@@ -25584,37 +25587,37 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
-/* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
-static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
+/* The memory of the trainer; layout->base null: only counted. `freeze` is copied. */
+static void syn__layout_trainer(syn_trainer *t, syn__layout *layout) {
   const syn_train_config *config = &t->config;
   size_t name = config->freeze ? strlen(config->freeze) + 1 : 0, average = (size_t)config->average;
-  char *freeze = (char *)syn__layout_add(k, name, 1);
-  t->gradient = (float *)syn__layout_add(k, t->floats, sizeof(float));
+  char *freeze = (char *)syn__layout_add(layout, name, 1);
+  t->gradient = (float *)syn__layout_add(layout, t->floats, sizeof(float));
   t->before = config->accumulate > 1
-                  ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
-  t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
-  t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
-  t->mean = config->ema > 0.0f ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
-  t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, average), sizeof(float));
-  t->best_loss = (float *)syn__layout_add(k, average, sizeof(float));
-  t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
-  t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->ints = syn__layout_ints(k, syn__batch_ints(t->m), (size_t)config->batch_tokens);
+                  ? (float *)syn__layout_add(layout, t->floats, sizeof(float)) : NULL;
+  t->first = (float *)syn__layout_add(layout, t->firsts, sizeof(float));
+  t->second = (float *)syn__layout_add(layout, t->seconds, sizeof(float));
+  t->mean = config->ema > 0.0f ? (float *)syn__layout_add(layout, t->floats, sizeof(float)) : NULL;
+  t->best = (float *)syn__layout_add(layout, syn__mul_size(t->floats, average), sizeof(float));
+  t->best_loss = (float *)syn__layout_add(layout, average, sizeof(float));
+  t->work = (float *)syn__layout_add(layout, t->works, sizeof(float));
+  t->trained = (syn__trained *)syn__layout_add(layout, (size_t)t->n_trained, sizeof(syn__trained));
+  t->ints = syn__layout_ints(layout, syn__batch_ints(t->m), (size_t)config->batch_tokens);
   if (name) {
-    t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
-    t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
-    t->skip_backward = (char *)syn__layout_add(k, t->m->g.n_nodes, 1);
+    t->discarded = (float *)syn__layout_add(layout, syn__train_discarded(t), sizeof(float));
+    t->discarded_grads = (float **)syn__layout_add(layout, t->m->g.n_params, sizeof(float *));
+    t->skip_backward = (char *)syn__layout_add(layout, t->m->g.n_nodes, 1);
   }
-  if (!k->base) return;
+  if (!layout->base) return;
   if (name) t->config.freeze = (char *)memcpy(freeze, config->freeze, name);
   syn__train_trained(t);
   if (name) syn__train_discarded(t), syn__train_skipped(t);
 }
 
 static size_t syn__trainer_bytes(syn_trainer *t) {
-  syn__layout k = {NULL, 0};
-  syn__layout_trainer(t, &k);
-  return syn__plan_fits(t->c, "training", k.used);
+  syn__layout layout = {NULL, 0};
+  syn__layout_trainer(t, &layout);
+  return syn__plan_fits(t->c, "training", layout.used);
 }
 
 /* -- the trainer -- */
@@ -25704,13 +25707,13 @@ static syn_status syn__backward_check(const syn_trainer *t) {
 static void syn__train_target(const syn_trainer *t) {
   int i;
   for (i = 0; i < t->n_trained; i++)
-    t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
+    t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].offset;
 }
 
 /* Allocates the run and the block with the arrays, and points the run to the gradient. */
 static syn_status syn__trainer_memory(syn_trainer *t) {
   syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
-  syn__layout k = {NULL, 0};
+  syn__layout layout = {NULL, 0};
   size_t bytes;
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
   bytes = syn__trainer_bytes(t);
@@ -25722,8 +25725,8 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
                     t->config.accumulate);
     return t->c->status;
   }
-  k.base = t->block;
-  syn__layout_trainer(t, &k);
+  layout.base = t->block;
+  syn__layout_trainer(t, &layout);
   t->run->tape.discarded_grads = t->discarded_grads;
   t->run->tape.skip_backward = t->skip_backward;
   syn__train_target(t);
@@ -25840,7 +25843,7 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   int i;
   for (i = 0; t && p && p->trained && i < t->n_trained; i++)
-    if (t->trained[i].p->offset == p->offset) return t->gradient + t->trained[i].at;
+    if (t->trained[i].p->offset == p->offset) return t->gradient + t->trained[i].offset;
   return NULL;
 }
 
@@ -26129,17 +26132,18 @@ syn_status syn_model_evaluate_rows(syn_context *c, const syn_model *m, syn_data 
    validation data the loss is -step: the newest). best_loss is sorted; the worst falls out; of
    equal ones the older stays. Frozen tensors are not kept. */
 static void syn__train_keep(syn_trainer *t, float loss) {
-  int most = t->config.average, k, i;
+  int max_kept = t->config.average, k, i;
   size_t size = t->floats;
-  if (most < 1 || !(loss < (float)INFINITY)) return; /* what is not a number would never leave */
-  if (t->n_best == most && !(loss < t->best_loss[most - 1])) return;
-  if (t->n_best < most) t->n_best++;
+  /* what is not a number would never leave */
+  if (max_kept < 1 || !(loss < (float)INFINITY)) return;
+  if (t->n_best == max_kept && !(loss < t->best_loss[max_kept - 1])) return;
+  if (t->n_best < max_kept) t->n_best++;
   for (k = t->n_best - 1; k > 0 && loss < t->best_loss[k - 1]; k--) {
     memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
     t->best_loss[k] = t->best_loss[k - 1];
   }
   for (i = 0; i < t->n_trained; i++)
-    memcpy(t->best + (size_t)k * size + t->trained[i].at, t->trained[i].p->x,
+    memcpy(t->best + (size_t)k * size + t->trained[i].offset, t->trained[i].p->x,
            t->trained[i].p->size * sizeof(float));
   t->best_loss[k] = loss;
 }
@@ -26150,7 +26154,7 @@ static void syn__train_exchange(const syn_trainer *t) {
   size_t k;
   for (i = 0; i < t->n_trained && t->mean && t->state.step; i++)
     for (k = 0; k < t->trained[i].p->size; k++) {
-      float *w = t->trained[i].p->x + k, *mean = t->mean + t->trained[i].at + k, x = *w;
+      float *w = t->trained[i].p->x + k, *mean = t->mean + t->trained[i].offset + k, x = *w;
       *w = *mean, *mean = x;
     }
 }
@@ -26191,7 +26195,8 @@ static int syn__train_halve(syn_trainer *t) {
   if (!t->config.halve || t->state.factor <= 1.0f / 1024.0f) return 0;
   t->state.factor *= 0.5f;
   for (i = 0; i < t->n_trained && t->n_best; i++)
-    memcpy(t->trained[i].p->x, t->best + t->trained[i].at, t->trained[i].p->size * sizeof(float));
+    memcpy(t->trained[i].p->x, t->best + t->trained[i].offset,
+           t->trained[i].p->size * sizeof(float));
   if (t->mean && t->n_best) memcpy(t->mean, t->best, t->floats * sizeof(float));
   syn__zero(&t->run->tape, t->first, t->firsts);
   syn__zero(&t->run->tape, t->second, t->seconds);
@@ -26263,9 +26268,9 @@ int syn_trainer_average(syn_trainer *t) {
   int i, k;
   for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;
-    memcpy(p->x, from + t->trained[i].at, p->size * sizeof(float));
+    memcpy(p->x, from + t->trained[i].offset, p->size * sizeof(float));
     for (k = 1; k < count; k++)
-      t->c->kernels->acc(p->x, from + (size_t)k * t->floats + t->trained[i].at, p->size);
+      t->c->kernels->acc(p->x, from + (size_t)k * t->floats + t->trained[i].offset, p->size);
     t->c->kernels->scale(p->x, 1.0f / (float)count, p->x, p->size);
   }
   return from ? count : 0;

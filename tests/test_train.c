@@ -2776,8 +2776,8 @@ static void test_resolved(void) {
         got->patience, (long)got->steps);
   s = syn__step_of(b.t, 5.0, 7.0); /* clipped to 2, then the mean of 7 labels */
   wanted = 1.1 * (2.0 / 5.0 / 7.0) * (5.0 * 7.0);
-  CHECK(fabs(s.gradient - wanted) < 1e-6, "a bound of %g, not %g", s.gradient, wanted);
-  wanted = (double)s.rate * 0.1 / 0.1 * s.gradient; /* the first step of Adam: an eps above 1 counts as 1 */
+  CHECK(fabs(s.max_gradient - wanted) < 1e-6, "a bound of %g, not %g", s.max_gradient, wanted);
+  wanted = (double)s.rate * 0.1 / 0.1 * s.max_gradient; /* the first step of Adam: an eps above 1 counts as 1 */
   CHECK(fabs(syn__adam_prepare(&s) / wanted - 1.0) < 1e-5, "a bound of %g, not %g", syn__adam_prepare(&s), wanted);
   bench_free(&b);
 }
