@@ -1941,9 +1941,9 @@ static int moving_step(void *user, const syn_trainer *t, float loss, int validat
   SYN__UNUSED(loss);
   for (i = 0; i < t->n_trained; i++)
     for (n = 0; n < t->trained[i].p->size; n++) {
-      double *mean = &m->mean[t->trained[i].at + n], apart;
+      double *mean = &m->mean[t->trained[i].offset + n], apart;
       *mean += ((double)t->trained[i].p->x[n] - *mean) / (1.0 + (double)t->config.ema * age);
-      apart = fabs(*mean - (double)t->mean[t->trained[i].at + n]);
+      apart = fabs(*mean - (double)t->mean[t->trained[i].offset + n]);
       if (!(apart <= m->worst)) m->worst = apart;
     }
   if (!validated) return 0;
@@ -1997,7 +1997,7 @@ static void moving_case(int average) {
   CHECK(memcmp(b.m->weights, plain.m->weights, size), "the weights are no average");
   for (n = 0; n < b.t->n_trained && !average; n++)
     for (i = 0; i < b.t->trained[n].p->size; i++) {
-      double off = fabs((double)b.t->trained[n].p->x[i] - m.mean[b.t->trained[n].at + i]);
+      double off = fabs((double)b.t->trained[n].p->x[i] - m.mean[b.t->trained[n].offset + i]);
       if (!(off <= apart)) apart = off;
     }
   CHECK(apart < 1e-6, "the weights are %g from the average", apart);
