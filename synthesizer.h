@@ -29879,6 +29879,7 @@ enum {
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
      t I    place of a table of rows of a[I] int16       s  a float
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
+     u      an integer from 1 to 2^24
      h      a number of heads      v, o     the vocabulary of the program, of the output
      i      flags                  !        is in no program: it runs in place of `out`
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
@@ -29890,7 +29891,7 @@ enum {
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
-  X(out, "x2owm12g1") X(sample, "!") X(beam, "!")
+  X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -29900,7 +29901,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #define SYN__SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -30231,16 +30232,51 @@ static long syn__small_mix(syn_small *s, const int32_t *a) {
   return 2L * a[4];
 }
 
+/* The newest token of the side that the program reads. */
+static int32_t syn__small_newest(const syn_small *s) {
+  return s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row];
+}
+/* y += row r of a matrix [n,width] */
+static void syn__small_add_row(const syn__small_matrix *m, int32_t r, float *y, int32_t width) {
+  const int32_t format = syn__small_compiled(m->format);
+  const int8_t *panel = m->w + r / 4 * m->panel;
+  const float scale = m->scales[syn__small_scale(format, r)];
+  int32_t i;
+  for (i = 0; i < width; i++)
+    y[i] = y[i] + scale * (float)syn__small_weight(panel, format, m->cols, r % 4, i);
+}
+
 /* embed y, width, vocab, table: y = row of the token */
 static long syn__small_embed(syn_small *s, const int32_t *a) {
-  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row], i;
   syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
-  int32_t format = syn__small_compiled(m.format);
   float *y = syn__small_row(s, a[0], a[1]);
-  for (i = 0; i < a[1]; i++)
-    y[i] = m.scales[syn__small_scale(format, token)] *
-           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.cols, token % 4, i);
+  memset(y, 0, (size_t)a[1] * sizeof *y);
+  syn__small_add_row(&m, syn__small_newest(s), y, a[1]);
   return a[1];
+}
+
+/* ngram y, x, width, buckets, table, last, longest, shortest: y = x + the rows of the n-grams that
+   end here. last: the newest tokens, the newest first. The hash is that of >>kind ngram: each
+   n-gram continues the hash of the one that is a token shorter, by the finaliser of splitmix64. */
+static long syn__small_ngram(syn_small *s, const int32_t *a) {
+  syn__small_matrix m = syn__small_matrix_at(s, a[4], a[3], a[2]);
+  int32_t *last = (int32_t *)syn__small_at(s, a[5], s->row, 4 * a[6]);
+  const int32_t most = a[6] < s->row + 1 ? a[6] : s->row + 1;
+  const float *x = syn__small_row(s, a[1], a[2]);
+  float *y = syn__small_row(s, a[0], a[2]);
+  uint64_t z = 0;
+  int32_t k;
+  for (k = most - 1; k > 0; k--) last[k] = last[k - 1];
+  last[0] = syn__small_newest(s);
+  for (k = 0; k < a[2]; k++) y[k] = x[k];
+  for (k = 1; k <= most; k++) {
+    z = z + (uint64_t)last[k - 1] + 1;
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    z = z ^ z >> 31;
+    if (k >= a[7]) syn__small_add_row(&m, (int32_t)(z % (uint64_t)a[3]), y, a[2]);
+  }
+  return (long)most * a[2];
 }
 
 /* sum y, x, width: y += x */
@@ -30586,6 +30622,7 @@ static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, 
   int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
+    case 'u': return a[i] > 0 && a[i] <= 1 << 24;
     case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
     case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
     case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
@@ -30621,7 +30658,7 @@ static int syn__small_operands(syn__small_check *c, const int32_t *a, const char
     int32_t i;
     for (i = 0; *at; i++) {
       char kind = *at++;
-      int is_size = kind == 'n' || kind == 'w' || kind == 'h' || kind == 'v';
+      int is_size = kind == 'n' || kind == 'u' || kind == 'w' || kind == 'h' || kind == 'v';
       if (i == count || (is_size == sizes && !syn__small_operand(c, a, i, kind, at))) return 0;
       while (*at >= '0' && *at <= '9') at++;
     }
@@ -31749,6 +31786,22 @@ static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
   return a[0];
 }
 
+static int syn__lower_ngram(syn__small_build *l, const syn_node *n) {
+  const syn__ngram *own = (const syn__ngram *)n->own;
+  int32_t a[8];
+  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[2] = syn__lower_width(l, a[1]);
+  a[3] = own->buckets;
+  a[4] = syn__lower_matrix(l, n->param[0]);
+  a[5] = syn__lower_state(l, own->longest);
+  a[6] = own->longest;
+  a[7] = own->shortest;
+  a[0] = syn__lower_new(l, a[2]);
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
+  syn__lower_emit(l, SYN__SMALL_OP_ngram, a, 8);
+  return a[0];
+}
+
 /* The encoder adds up its rows, which stay; the last program divides them. */
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
   int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
@@ -31976,7 +32029,8 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
-    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
+    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_ngram, syn__lower_ngram},
+    {&syn__kind_syn_att, syn__lower_att},
     {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {

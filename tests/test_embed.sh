@@ -63,5 +63,39 @@ same 'embed --format bin: the bytes of the array' bytes.bin my.bin
 is 'embed --format bin --layout file: status' 2 $?
 has 'embed --format bin --layout file' 'syn: embed --format bin: *the model file itself*' "$(cat err)"
 
+# -- a classifier of n-grams, as --minutes chooses it
+awk 'BEGIN { for (i = 0; i < 24; i++)
+  print (i % 2 ? "music\tplay song " : "lamp\tturn on light ") substr("abcdefghijkl", 1 + i / 2, 1) }' >rows.tsv
+"$SYN" train --task classify --data rows.tsv --minutes 0.01 -o bag 2>err || cat err
+"$SYN" quantize -m bag --type i8 -o bag.i8
+embed -m bag -o bag_model.h
+has 'embed: n-grams' '*X(ngram)*' "$(cat bag_model.h)"
+cat >bag.c <<EOF2
+#include "bag_model.h"
+#define SYN_SMALL
+#define SYNTHESIZER_IMPLEMENTATION
+#include "$root/synthesizer.h"
+#include <stdio.h>
+static uint64_t ram[(bag_RAM + 7) / 8];
+int main(void) {
+  char line[100];
+  syn_small *s = syn_small_open(ram, sizeof ram, bag_model, sizeof bag_model, NULL, NULL);
+  while (s && fgets(line, sizeof line, stdin)) {
+    int ids[100], token;
+    syn_text given = {line, strlen(line) - 1}, piece = {"", 0};
+    syn_small_source(s, ids, syn_small_encode(s, given, ids, 100));
+    while ((token = syn_small_step(s, 9999)) >= SYN_SMALL_MORE)
+      if (token >= 0) piece = syn_small_piece(s, token, 1);
+    printf("%.*s\n", (int)piece.size, piece.at);
+  }
+  return !s;
+}
+EOF2
+cut -f 2 rows.tsv >lines
+${CC:-cc} -O0 bag.c -o bag_run && $RUN ./bag_run <lines >bag.out
+"$SYN" run -m bag.i8 lines >bag.want
+is 'embed: n-grams: 24 answers' 24 "$(grep -c . bag.out)"
+same 'embed: n-grams: the answers are those of run' bag.want bag.out
+
 echo "embed: $checks checks, $failed failed"
 [ "$failed" = 0 ]

@@ -1004,6 +1004,29 @@ static void test_i4(syn_context *c) {
   syn__arena_free(&arena);
 }
 
+/* ngram: more buckets than other sizes may have; their number lies in its range. */
+static void test_buckets(syn_context *c) {
+  syn_config k;
+  syn_model *m;
+  int32_t *w, at;
+  size_t size;
+  memset(&k, 0, sizeof k);
+  k.task = "classify", k.encoder = "ngram(2, 70000)", k.d_model = 4, k.max_len = LENGTH;
+  k.src_vocab = VOCAB, k.classes = 2;
+  m = syn_model_new(c, &k);
+  w = small_of(c, m, &size);
+  CHECK(w && syn_small_ram(w, size, NULL) > 0, "%s", c->message);
+  for (at = w[SYN__SMALL_PROGRAMS]; (w[at] & 255) != SYN__SMALL_OP_ngram; at += w[at] >> 8)
+    CHECK((w[at] & 255) != SYN__SMALL_OP_end, "no ngram");
+  CHECK(w[at + 4] == 70000, "%d buckets", (int)w[at + 4]);
+  check_word(w, size, at + 4, 0, 0, "no bucket");
+  check_word(w, size, at + 4, 70000 * 9, 0, "more buckets than the table has");
+  check_word(w, size, at + 7, 0, 0, "n-grams of no token");
+  check_word(w, size, at + 7, 1000, 0, "more tokens than are kept");
+  free(w);
+  syn_model_free(m);
+}
+
 /* Kinds and scores that no small model has are named. */
 static void no_lowering(syn_context *c, const char *encoder, const char *decoder, const char *word) {
   bytes b;
@@ -1183,11 +1206,13 @@ int main(void) {
   }
   for (i = CHECK_QUICK ? 1 : 0; i < 2; i++) {
     const char *type = i ? "i4" : "i8";
-    test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm",
-              i ? 3 : 1, "i8");
+    test_task(&c, "lm", "pos -> ngram(3, 300, 1) -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) "
+              "-> norm", i ? 3 : 1, "i8");
     test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", 1, type);
     test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm", 1, type);
+    test_task(&c, "classify", "ngram(4, 100) -> dropout", 1, type);
   }
+  test_buckets(&c);
   test_sampling(&c);
   test_text(&c, "byte", 0);
   test_text(&c, "byte", SYN_LOWERCASE);
