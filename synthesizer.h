@@ -1395,6 +1395,7 @@ SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int
    whole. */
 SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 SYN_API int syn_run_cut(const syn_run *r); /* tokens of its texts that were removed */
+SYN_API int syn_run_unknown(const syn_run *r); /* unknown tokens of what is left */
 
 /* -- answers to one text -- */
 
@@ -1528,6 +1529,9 @@ SYN_API size_t syn_text_invalid(syn_text text);
 /* The code point at byte *at of a text, which moves behind it; a byte that is not UTF-8 gives
    0x80000000 + the byte. At the end: 0, and *at stays. */
 SYN_API uint32_t syn_text_next(syn_text text, size_t *at);
+/* The next word from byte *at on, which moves behind it: what stands between white space, as
+   syn_tag and syn_align count words. Of size 0: there is none. */
+SYN_API syn_text syn_text_word(syn_text text, size_t *at);
 /* Makes the tokenizer of a published model, with a copy of all parts; see >>tokenizer pieces. Null
    (recorded) where they do not fit together. A text with more than SYN__SEGMENT bytes between two
    places that no piece spans is cut there; else the tokens are those of the model's own program. */
@@ -16614,6 +16618,7 @@ struct syn_run {
   float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
   int cut, removed;      /* SYN_CUT_... of these texts; tokens that the last ones lost by it */
+  int unknown;           /* tokens SYN_UNKNOWN of the last ones */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items, **lists; /* of the plan, see syn__place; null once the buffers have places */
   float *start;          /* of a decoder: syn__decode_state.start */
@@ -17184,11 +17189,13 @@ static int syn__run_room(const syn_run *r, int side) {
 /* One side of the text of a run. */
 static syn_status syn__run_side(syn_run *r, int side, syn_text text, int *width) {
   syn__sentence s = {r->text + (side ? r->cap.longest : 0), 0, 0, 0, 0, 0, 0};
+  int i;
   s.room = s.keep = syn__run_room(r, side);
   s.cut = syn__cut_of(r->m, side, r->cut);
   if (syn__sentence_of(r->tape.c, r->m, side, text, &s)) return r->tape.c->status;
   *width = s.length;
   r->removed += s.removed;
+  for (i = 0; i < s.length; i++) r->unknown += s.ids[i] == SYN_UNKNOWN;
   return SYN_OK;
 }
 
@@ -17199,7 +17206,7 @@ static syn_status syn__run_text(syn_run *r, syn_text source, syn_text target, in
   b.src = r->text;
   b.tgt = r->text + r->cap.longest;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
-  r->removed = 0;
+  r->removed = r->unknown = 0;
   if (syn__no_source(r->tape.c, r->m, source)) return SYN_E_VALUE;
   if ((r->m->task->encoder && syn__run_side(r, SYN_SRC, source, &b.src_width)) ||
       (r->m->task->decoder && syn__run_side(r, SYN_TGT, target, &b.tgt_width)))
@@ -17211,6 +17218,7 @@ syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
 }
 
 int syn_run_cut(const syn_run *r) { return r ? r->removed : 0; }
+int syn_run_unknown(const syn_run *r) { return r ? r->unknown : 0; }
 
 /* The i-th layer with attention weights, in the order of the nodes (encoder first). */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
@@ -21094,6 +21102,15 @@ uint32_t syn_text_next(syn_text text, size_t *at) {
   return text.at && at && *at < text.size ? syn__utf8_decode(text, at) : 0;
 }
 
+syn_text syn_text_word(syn_text text, size_t *at) {
+  size_t begin, next;
+  if (!text.at || !at || *at >= text.size) return syn__text_of("", 0);
+  for (next = *at; next < text.size && syn_is_space(syn__utf8_decode(text, &next));) *at = next;
+  begin = next = *at;
+  while (next < text.size && !syn_is_space(syn__utf8_decode(text, &next))) *at = next;
+  return syn__text_of(text.at + begin, *at - begin);
+}
+
 size_t syn_text_invalid(syn_text text) {
   size_t at = 0, count = 0;
   while (text.at && at < text.size)
@@ -21551,13 +21568,12 @@ syn_text syn_classify(syn_run *r, syn_text text, float *p) {
    tokens that it has in its text. */
 static int syn__piece_words(const syn_tokenizer *t, syn_text text, int n, int *word) {
   int i = 0, words = 0, left;
-  size_t begin, end = 0, at;
-  while (end < text.size) {
-    for (begin = at = end; at < text.size && syn_is_space(syn__utf8_decode(text, &at));) begin = at;
-    for (end = at = begin; at < text.size && !syn_is_space(syn__utf8_decode(text, &at));) end = at;
-    left = syn_tokenizer_encode(t, syn__text_of(text.at + begin, end - begin), NULL, 0);
+  size_t at = 0;
+  syn_text next;
+  while ((next = syn_text_word(text, &at)).size) {
+    left = syn_tokenizer_encode(t, next, NULL, 0);
     for (; left > 0 && i < n; left--) word[i++] = words;
-    words += end > begin;
+    words++;
   }
   while (i < n) word[i++] = -1;
   return words;

@@ -801,7 +801,7 @@ static int silent_passes(world *w) {
   b.labels = labels;
   b.src_width = b.tgt_width = 4;
   ok = !syn_run_forward(w->r, &b) && syn_run_logits(w->r, 0, &size) &&
-       !syn_run_backward(w->r, &b, &loss) && !syn_run_text(w->r, text, text) && !syn_run_cut(w->r) &&
+       !syn_run_backward(w->r, &b, &loss) && !syn_run_text(w->r, text, text) && !syn_run_cut(w->r) && syn_run_unknown(w->r) < 99 &&
        !syn_run_value(w->r, "out", 0, &value) && syn_run_attention(w->r, 0, 0, 0, sizes) &&
        !syn_run_vector(w->r, "encoder.0", 0, SYN_VECTOR_MEAN, row, WIDTH) &&
        syn_run_node(w->r, syn_model_node(w->m, 0), NULL, 0, &value) &&
@@ -868,7 +868,7 @@ static int silent_tokenizer(world *w) {
          syn_tokenizer_decode(t, ids, n, out, sizeof out) == 3 &&
          syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9 &&
          syn_text_normalize(syn_text_of("A\xFF"), 5, out, 3) == 2 && syn_text_invalid(syn_text_of(out)) == 1 &&
-         syn_text_next(syn_text_of("A"), NULL) == 0;
+         syn_text_next(syn_text_of("A"), NULL) == 0 && !syn_text_word(syn_text_of("A"), NULL).size;
 }
 
 static int silent_data(world *w) {
@@ -1123,7 +1123,7 @@ static const char silent[] =
     " syn_gradient_check syn_kind_count syn_kind_at syn_model_free syn_model_config"
     " syn_model_param_count syn_model_param syn_model_find syn_model_node_count syn_model_node"
     " syn_model_cost syn_model_set_tokenizers syn_model_tokenizer syn_hash syn_run_free"
-    " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_cut syn_run_value"
+    " syn_run_forward syn_run_logits syn_run_class syn_run_class_name syn_run_text syn_run_cut syn_run_unknown syn_run_value"
     " syn_model_class_name syn_classify syn_tag syn_score syn_align syn_embed"
     " syn_run_vector syn_run_backward syn_run_node syn_run_tokens syn_model_maker syn_model_attention syn_run_attention"
     " syn_attention_shades syn_data_free syn_data_count syn_data_row syn_data_unknown syn_data_corrupt"
@@ -1136,7 +1136,7 @@ static const char silent[] =
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
-    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_text_next syn_tokenizer_save syn_dtype_name"
+    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_text_next syn_text_word syn_tokenizer_save syn_dtype_name"
     " syn_text_visible syn_text_whole syn_is_space syn_text_hold_back syn_choose"
     " syn_trainer_deadline"
     " syn_file_free syn_file_count"

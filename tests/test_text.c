@@ -598,6 +598,20 @@ static void test_next(void) {
     CHECK(syn_text_next(text_of("a\xE2\x82\xAC\xE2"), &at) == want[i], "character %d", (int)i);
   CHECK(at == 5 && !syn_text_next(none, &at) && !syn_text_next(text_of("a"), NULL), "the end");
 }
+/* Word after word, between runs of white space of any kind. */
+static void test_next_word(void) {
+  static const char *const want[] = {"a", "bc\xFF", "d\xC3\xA9", "", ""};
+  static const size_t behind[] = {3, 8, 15, 16, 16};
+  const syn_text text = text_of("  a\t bc\xFF\xE3\x80\x80 d\xC3\xA9 "), none = {NULL, 3};
+  size_t at = 0, i;
+  for (i = 0; i < sizeof want / sizeof *want; i++) {
+    syn_text word = syn_text_word(text, &at);
+    CHECK(word.size == strlen(want[i]) && !memcmp(word.at, want[i], word.size) && at == behind[i],
+          "word %d: '%.*s', then byte %d", (int)i, (int)word.size, word.at, (int)at);
+  }
+  at = 0;
+  CHECK(!syn_text_word(none, &at).size && !syn_text_word(text, NULL).size, "no words");
+}
 
 /* Each character between two words: it separates them where Python's str.isspace is true. */
 static void test_white(void) {
@@ -1430,6 +1444,7 @@ int main(void) {
   test_lower();
   test_normalize();
   test_next();
+  test_next_word();
   test_visible();
   test_all_characters();
   test_white();

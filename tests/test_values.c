@@ -518,7 +518,10 @@ static void test_classify(void) {
         "%s", c.message);
   CHECK(!classify(r, text_of("a b c d e f g h i j"), &rows) && rows == 1 && syn_run_cut(r) == 2, "%d tokens: %s",
         syn_run_cut(r), c.message);
-  CHECK(!classify(r, text_of(""), &rows) && rows == 1, "only an end: %s", c.message);
+  CHECK(!classify(r, text_of("good \xFF day zzz"), &rows) && syn_run_unknown(r) == 2, "%d unknown: %s",
+        syn_run_unknown(r), c.message);
+  CHECK(!classify(r, text_of(""), &rows) && rows == 1 && !syn_run_unknown(r) && !syn_run_unknown(NULL),
+        "only an end: %s", c.message);
   syn_trainer_free(t);
   syn_run_free(r);
   syn_data_free(d);

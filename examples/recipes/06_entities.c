@@ -19,11 +19,6 @@ static void make_name(syn_random *r, char *name) { /* a capital letter, then a f
     *name++ = i % 2 ? "lmnrst"[syn_random_below(r, 6)] : "aeiou"[syn_random_below(r, 5)];
   *name = 0;
 }
-/* Behind the white space (space 1) or the word (0) at `at`: these are the words of syn_tag. */
-static size_t skip(syn_text t, size_t at, int space) {
-  for (size_t next = at; at < t.size && syn_is_space(syn_text_next(t, &next)) == space;) at = next;
-  return at;
-}
 int main(void) {
   static char text[ROWS][LONGEST], name[3][16];
   syn_text texts[ROWS], tags[ROWS];
@@ -42,16 +37,14 @@ int main(void) {
   syn_model *m = syn_learn(&c, &(syn_learn_config){.task = "tag", .choice = &k}, texts, tags, ROWS);
   syn_run *run = syn_run_new(&c, m, NULL);
   const syn_text line = syn_text_of("the mayor Berta Sorel flew to Tarona yesterday");
-  size_t end = 0;
+  size_t at = 0;
   int tag[WORDS], words = syn_tag(run, line, tag, WORDS); /* -1: an error */
   for (int i = 0; i < words && i < WORDS; i++) {
-    size_t begin = skip(line, end, 1);
-    syn_text type = syn_model_class_name(m, tag[i]);
-    end = skip(line, begin, 0);
+    syn_text word = syn_text_word(line, &at), type = syn_model_class_name(m, tag[i]);
     if (*type.at != 'B') continue;
     for (; i + 1 < words && i + 1 < WORDS && *syn_model_class_name(m, tag[i + 1]).at == 'I'; i++)
-      end = skip(line, skip(line, end, 1), 0);
-    printf("%.*s: %.*s\n", (int)type.size - 2, type.at + 2, (int)(end - begin), line.at + begin);
+      syn_text_word(line, &at);
+    printf("%.*s: %.*s\n", (int)type.size - 2, type.at + 2, (int)(line.at + at - word.at), word.at);
   }
   if (c.status != SYN_OK) fprintf(stderr, "entities: %s\n", c.message);
   syn_run_free(run);
