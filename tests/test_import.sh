@@ -155,6 +155,8 @@ for part in 300 900 2000 2500; do
 done
 printf 'PK\005\006' >c.npz
 refused 'no directory' '*no directory*' c.npz --map gru.map --task lm --decoder id
+printf 'fmgg\144\0\0\0' >rwkv.bin
+refused RWKV '*RWKV is not read: *' rwkv.bin
 refused 'no checkpoint' '*a checkpoint is wanted*' nothing
 refused 'a table of places' '*has 16 places*' made/gpt2 --max-len 17
 

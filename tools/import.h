@@ -2334,6 +2334,8 @@ static void checkpoint_read(checkpoint *p) {
     fail(FAILED_JOB,
          "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file", p->path);
   fclose(f);
+  if (got > 4 && little32(head) == 0x67676D66)
+    fail(FAILED_JOB, "%s: RWKV is not read: the language has no linear attention with decay", path);
   if (got > 4 && !memcmp(head, "GGUF", 4)) gguf_read(p, path);
   else if (is_ct2(head, got))
     ct2_read(p, folder, path);
