@@ -459,8 +459,8 @@ enum {
 
 #define SYN_SMALL_MAX_BEAM 16
 
-/* How to run. Zeroed, a field means what its comment says. A beam and a temperature exclude one
-   another; both are for seq2seq and lm alone. */
+/* How to run. Zeroed, a field means what its comment says. A beam, a temperature and `best` exclude
+   one another; the first two are for seq2seq and lm alone. */
 typedef struct syn_small_config {
   int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
   int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
@@ -471,6 +471,7 @@ typedef struct syn_small_config {
   float top_p;       /* sampling: their probability in sum, 0 to 1; 0: 1 */
   uint32_t seed;     /* sampling: equal seeds give equal outputs, one source after the other */
   int unknown;       /* 1: outputs may hold SYN_UNKNOWN, as in syn_decode_config */
+  int best;          /* candidates of syn_small_score, of 8 bytes each; 0: none */
 } syn_small_config;
 
 /* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
@@ -487,6 +488,15 @@ SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
    a head, a token's row of another operation. Returns the next token, MORE, END or an error. A beam
    search gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
+/* With config.best, after a token or END: the probability of the candidate `rank`, 0: the one that
+   was chosen. It is an integer from 0 to 32767, which is 1, the same on every machine. *token: the
+   candidate, which syn_small_piece names. The margin to the second is score(s, 0) - score(s, 1).
+   E_VALUE: there is no such candidate. */
+SYN_API int syn_small_score(const syn_small *s, int rank, int *token);
+/* With config.best, during an output and behind it. 1: a token of the output had a probability below
+   `threshold`, 0 to 32767, so the source is better refused; 0: none had. `syn eval --reject` shows
+   what a threshold refuses. */
+SYN_API int syn_small_reject(const syn_small *s, int threshold);
 /* The multiply-adds since syn_small_open. */
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
@@ -29907,7 +29917,8 @@ enum {
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
-  X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn")
+  X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
+  X(rank, "!")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -29917,16 +29928,18 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #define SYN__SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram)
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
-/* 1: beam search, sampling are compiled. */
+/* 1: beam search, sampling, scores are compiled. */
 #define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
 #define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
+#define SYN__SMALL_OR_RANK(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_rank
 enum {
   SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
-  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE)
+  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE),
+  SYN__SMALL_RANK = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_RANK)
 };
 
 /* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
@@ -29939,7 +29952,7 @@ typedef struct syn__small_pick {
   uint16_t token, row;
 } syn__small_pick;
 
-/* The state of sampling and beam search, K = beam. A hypothesis has a slot. At place t it writes
+/* The state of sampling, beam search and scores, K = beam. A hypothesis has a slot. At place t it writes
    its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot the
    ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
    copied from one half of lineage, text, score, states to the other. */
@@ -29952,6 +29965,7 @@ typedef struct syn__small_search {
   float answer_score;            /* divided by the length penalty */
   float top, sum;                /* of a row: the largest logit, sum of e^(logit - top) */
   int32_t most, n_picks, n_best;
+  int32_t least;                 /* of scores: the smallest probability of this output */
   int32_t live, half;            /* hypotheses; the half that is current */
   int32_t n_answers, size, at;   /* 1: there is an answer; its tokens, those that were returned */
 } syn__small_search;
@@ -30415,6 +30429,22 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
   return done;
 }
 
+/* The probability of candidate i of the row, as an integer. */
+static int32_t syn__small_probability(const syn__small_search *b, int32_t i) {
+  return syn__small_round(32767.0f * (syn__small_exp(b->picks[i].score - b->top) / b->sum));
+}
+/* rank: the token of `out`, with the best candidates. The tokens of a prompt do not count. */
+static long syn__small_rank(syn_small *s, const int32_t *a) {
+  syn__small_search *b = s->search;
+  const long done = syn__small_see_row(s, a);
+  const int prompt = s->w[SYN__SMALL_TASK] == SYN__TASK_LM && s->row < s->sources;
+  if (s->part) return done;
+  s->token = b->n_picks ? (int32_t)b->picks[0].token : (int32_t)SYN_END;
+  if (b->n_picks && !prompt && syn__small_probability(b, 0) < b->least)
+    b->least = syn__small_probability(b, 0);
+  return done;
+}
+
 /* beam: the row's candidates join those of the other hypotheses, with the sum of log p as score. */
 static long syn__small_beam(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
@@ -30757,9 +30787,11 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
     k->temperature = 1e-20f;
   if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
   if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
+  if (k->best && (k->beam > 1 || k->temperature > 0.0f || !SYN__SMALL_RANK)) return 0;
   if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
       k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
-      (k->unknown != 0 && k->unknown != 1))
+      (k->unknown != 0 && k->unknown != 1) || k->best < 0 ||
+      k->best > w[SYN__SMALL_TARGET_VOCAB])
     return 0;
   /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
   if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
@@ -30779,12 +30811,15 @@ static int32_t syn__small_state_bytes(const syn_small *s) {
   const int32_t *bytes = s->w + SYN__SMALL_ROW_BYTES; /* [regions] */
   return bytes[SYN__SMALL_STATE];
 }
-/* The memory of sampling, of a beam search; null where there is neither. */
+/* The memory of sampling, of a beam search, of scores; null where there is none of them. */
 static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *used) {
   int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
-  int64_t most = beam > 1 ? 2 * beam : s->k.top_k, pick = sizeof(syn__small_pick);
+  int64_t most = beam > 1 ? 2 * beam : s->k.best ? s->k.best : s->k.top_k;
+  const int64_t pick = sizeof(syn__small_pick);
   syn__small_search unused, *b;
-  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f)) return;
+  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) &&
+      !(SYN__SMALL_RANK && s->k.best))
+    return;
   s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
   b = base ? s->search : &unused; /* only counted */
   b->most = (int32_t)most;
@@ -30857,6 +30892,7 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   s->choose = SYN__SMALL_OP_out;
   if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
   if (SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
+  if (SYN__SMALL_RANK && s->k.best) s->choose = SYN__SMALL_OP_rank;
   return s;
 }
 
@@ -30997,6 +31033,7 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   s->slot = 0;
   s->outputs++;
   if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
+  if (SYN__SMALL_RANK && s->k.best) s->search->least = 32767;
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
   if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
   else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
@@ -31040,6 +31077,19 @@ static int syn__small_next(syn_small *s) {
     syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
   } else return syn__small_chosen(s);
   return SYN_SMALL_MORE;
+}
+
+int syn_small_score(const syn_small *s, int rank, int *token) {
+  const syn__small_search *b = s ? s->search : NULL;
+  if (!b || !SYN__SMALL_RANK || !s->k.best || !s->chosen || rank < 0 || rank >= b->n_picks)
+    return SYN_SMALL_E_VALUE;
+  if (token) *token = b->picks[rank].token;
+  return syn__small_probability(b, rank);
+}
+int syn_small_reject(const syn_small *s, int threshold) {
+  if (!s || !SYN__SMALL_RANK || !s->k.best || threshold < 0 || threshold > 32767)
+    return SYN_SMALL_E_VALUE;
+  return s->search->least < threshold;
 }
 
 uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
@@ -32388,6 +32438,7 @@ static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_s
         used |= (w[at] & 255) == code;
     if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
     if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
+    if (code == SYN__SMALL_OP_rank) used = config && config->best > 0;
     if (!used) continue;
     syn__snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
     syn__small_print(c, sink, text);

@@ -105,10 +105,90 @@ static void test_slices(syn_context *c) {
   syn_model_free(m);
 }
 
+/* Scores: the candidates are sorted, their probabilities are those of all logits, and the chosen
+   tokens are those of a greedy search; reject compares the smallest. 1,000 inputs give one hash on
+   every machine. */
+static uint64_t scores_of(syn_small *s, const int *src, int count, syn_small *greedy, uint64_t hash) {
+  int token = syn_small_source(s, src, count), least = 32767, n = 0, k;
+  syn_small_source(greedy, src, count);
+  CHECK(syn_small_score(s, 0, NULL) == SYN_SMALL_E_VALUE && syn_small_reject(s, 32767) == 0, "no token yet");
+  while (token >= SYN_SMALL_MORE && n < 6) {
+    int p[3], of[3], sum = 0, want = SYN_SMALL_MORE;
+    token = syn_small_step(s, 700);
+    if (token == SYN_SMALL_MORE) continue;
+    while (want == SYN_SMALL_MORE) want = syn_small_step(greedy, 100000);
+    if (token == SYN_SMALL_END && syn_small_score(s, 0, NULL) < 0) break; /* of classify, of tag */
+    CHECK(token == want, "token %d, without scores %d", token, want);
+    for (k = 0; k < 3; k++) {
+      p[k] = syn_small_score(s, k, &of[k]);
+      sum += p[k];
+      CHECK(p[k] >= 0 && (k == 0 || p[k] <= p[k - 1]), "candidate %d: %d", k, p[k]);
+      hash = syn_hash(hash, (const unsigned char[]){(unsigned char)p[k], (unsigned char)(p[k] >> 8),
+                                                    (unsigned char)of[k], (unsigned char)(of[k] >> 8)}, 4);
+    }
+    CHECK(of[0] == (token < 0 ? SYN_END : token) && sum <= 32769, "%d %d %d: %d", of[0], of[1], of[2], sum);
+    if (p[0] < least) least = p[0];
+    CHECK(syn_small_score(s, 3, NULL) == SYN_SMALL_E_VALUE && syn_small_score(s, -1, NULL) == SYN_SMALL_E_VALUE, "rank");
+    CHECK(!syn_small_reject(s, least) && (least == 32767 || syn_small_reject(s, least + 1) == 1), "least %d", least);
+    n++;
+    if (token < 0) break;
+  }
+  CHECK(n, "no token");
+  return hash;
+}
+
+static void test_scores(syn_context *c, const char *task, int inputs, uint64_t known) {
+  syn_model *m = model_of(c, task, "pos -> res_nd(syn_att(R+V)) -> norm", 16);
+  uint64_t hash = SYN_HASH_START;
+  syn_small_config how;
+  syn_small *s, *greedy;
+  syn_random r = {5};
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  void *block, *other;
+  long ram;
+  int i, k, src[8];
+  memset(&how, 0, sizeof how);
+  how.best = 3;
+  ram = syn_small_ram(w, size, &how);
+  CHECK(ram > syn_small_ram(w, size, NULL) && ram <= syn_small_ram(w, size, NULL) + 144, "%ld bytes", ram);
+  block = malloc((size_t)ram);
+  other = malloc((size_t)ram);
+  s = syn_small_open(block, (size_t)ram, w, size, &how, NULL);
+  greedy = syn_small_open(other, (size_t)ram, w, size, NULL, NULL);
+  CHECK(s && greedy, "%ld", ram);
+  CHECK(syn_small_score(greedy, 0, NULL) == SYN_SMALL_E_VALUE && syn_small_reject(greedy, 1) == SYN_SMALL_E_VALUE &&
+            syn_small_score(NULL, 0, NULL) == SYN_SMALL_E_VALUE && syn_small_reject(NULL, 1) == SYN_SMALL_E_VALUE &&
+            syn_small_reject(s, -1) == SYN_SMALL_E_VALUE && syn_small_reject(s, 32768) == SYN_SMALL_E_VALUE,
+        "without best");
+  for (i = 0; i < inputs; i++) {
+    int count = 1 + syn_random_below(&r, 7);
+    for (k = 0; k < count; k++) src[k] = 4 + syn_random_below(&r, VOCAB - 4);
+    hash = scores_of(s, src, count, greedy, hash);
+  }
+  CHECK(hash == known, "%s: the scores have the hash %08lx%08lx", task, (unsigned long)(hash >> 32),
+        (unsigned long)(hash & 0xFFFFFFFFu));
+  how.beam = 2;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "best with a beam");
+  how.beam = 0;
+  how.temperature = 1.0f;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "best of samples");
+  how.temperature = 0.0f;
+  how.best = VOCAB + 1;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "more candidates than tokens");
+  free(block);
+  free(other);
+  free(w);
+  syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
   test_checksum(&c);
   test_slices(&c);
+  test_scores(&c, "seq2seq", 900, UINT64_C(0x880283FE43097B70));
+  test_scores(&c, "classify", 100, UINT64_C(0x5E4C45FA2B6232AB));
+  test_scores(&c, "tag", 20, UINT64_C(0x8847388FD3FC1A84));
   return CHECK_END("array");
 }

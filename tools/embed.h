@@ -37,6 +37,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   config.max_len = opt_int(a, "max-len");
   config.beam = opt_int(a, "beam");
   config.top_k = opt_int(a, "top-k");
+  config.best = opt_int(a, "best");
   config.temperature = !strcmp(opt_text(a, "sampling"), "yes");
   if (embed_bytes(a)) syn_small_write(c, m, &options, &sink);
   else syn_small_embed(c, m, &options, name, &sink);
@@ -72,10 +73,10 @@ static int run_embed(const arguments *a) {
   m = syn_model_view(&c, bytes.at, bytes.size);
   check_file(&c, model);
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
-  if (embed_bytes(a)) say_idle(a, "name|source-len|max-len|beam|sampling|top-k", "--format bin");
+  if (embed_bytes(a)) say_idle(a, "name|source-len|max-len|beam|sampling|top-k|best", "--format bin");
   if (!strcmp(opt_text(a, "layout"), "file")) {
     if (embed_bytes(a)) fail(WRONG_USE, "embed --format bin: --layout file is the model file itself");
-    say_idle(a, "type|tokenizers|source-len|max-len|beam|sampling|top-k",
+    say_idle(a, "type|tokenizers|source-len|max-len|beam|sampling|top-k|best",
              "--layout file writes the bytes of the model");
     embed_file(&bytes, name, &out);
   } else {

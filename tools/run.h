@@ -1045,6 +1045,16 @@ static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
   eval_open(&e, a);
+  if (opt_flag(a, "reject")) {
+    if (e.of != SEQ2SEQ && e.of != CLASSIFY)
+      fail(WRONG_USE, "eval --reject is for seq2seq and classify, this model is for %s",
+           syn_model_config(e.m)->task);
+    eval_read(&e);
+    reject_curve(&e.c, e.m, &e.p, a);
+    eval_close(&e);
+    return 0;
+  }
+  if (*opt_text(a, "other")) say_idle(a, "other", "there is no --reject");
   if (e.of == MLM) return eval_masked(&e);
   list = syn_text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)

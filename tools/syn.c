@@ -35,6 +35,7 @@
 #include "auto.h"
 #include "masked.h"
 #include "train.h"
+#include "reject.h"
 #include "run.h"
 #include "board.h"
 #include "info.h"
@@ -211,6 +212,10 @@ static const option eval_options[] = {
     {"metric", 0, TEXT, "", "LIST",
      "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
      "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy, regress: mse,mae,r2"},
+    {"reject", 0, FLAG, NULL, "",
+     "instead of metrics: the model in int8, as on a board, refuses outputs with a token below a "
+     "threshold (syn_small_reject); how many are accepted, and how many of these are right"},
+    {"other", 0, READS, "", "FILE", "lines that should be refused, for --reject"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
     WORK_OPTIONS,
@@ -376,6 +381,8 @@ static const option embed_options[] = {
     {"beam", 0, INT, "1", "1..16", "hypotheses that NAME_RAM has room for"},
     {"sampling", 0, CHOICE, "no", "no|yes", "NAME_RAM has room for sampling"},
     {"top-k", 0, INT, "0", "0..65535", "candidates of sampling; 0: the vocabulary"},
+    {"best", 0, INT, "0", "0..65535",
+     "NAME_RAM has room for that many candidates of syn_small_score, and for syn_small_reject"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
