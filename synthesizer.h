@@ -493,7 +493,7 @@ SYN_API int syn_small_step(syn_small *s, long work);
    candidate, which syn_small_piece names. The margin to the second is score(s, 0) - score(s, 1).
    E_VALUE: there is no such candidate. */
 SYN_API int syn_small_score(const syn_small *s, int rank, int *token);
-/* With config.best, during an output and behind it. 1: a token of the output had a probability below
+/* With config.best, during an output and behind it. 1: a token of it had a probability below
    `threshold`, 0 to 32767, so the source is better refused; 0: none had. `syn eval --reject` shows
    what a threshold refuses. */
 SYN_API int syn_small_reject(const syn_small *s, int threshold);
@@ -29952,9 +29952,9 @@ typedef struct syn__small_pick {
   uint16_t token, row;
 } syn__small_pick;
 
-/* The state of sampling, beam search and scores, K = beam. A hypothesis has a slot. At place t it writes
-   its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot the
-   ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
+/* The state of sampling, beam search and scores, K = beam. A hypothesis has a slot. At place t it
+   writes its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot
+   the ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
    copied from one half of lineage, text, score, states to the other. */
 typedef struct syn__small_search {
   syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */

@@ -97,5 +97,15 @@ ${CC:-cc} -O0 bag.c -o bag_run && $RUN ./bag_run <lines >bag.out
 is 'embed: n-grams: 24 answers' 24 "$(grep -c . bag.out)"
 same 'embed: n-grams: the answers are those of run' bag.want bag.out
 
+# -- refusals: the curve falls, and a model without tokens of its own is refused
+cut -f 1 data.tsv >others
+"$SYN" eval -m my.safetensors --reject --data data.tsv --other others --json >curve 2>err
+is 'eval --reject' 0 $?
+is 'eval --reject: thresholds rise' ok "$(sed 's/.*"threshold":\([0-9]*\).*/\1/' curve | sort -nc 2>&1 && echo ok)"
+is 'eval --reject: all are accepted first' 1 "$(head -n 1 curve | grep -c '"accepted":1.0000')"
+is 'eval --reject: the others are the same lines' 1 "$(head -n 1 curve | grep -c '"others_refused":0.0000')"
+"$SYN" eval -m my.safetensors --data data.tsv --other others --metric exact >/dev/null 2>err
+has 'eval --other without --reject' '*--other*there is no --reject*' "$(cat err)"
+
 echo "embed: $checks checks, $failed failed"
 [ "$failed" = 0 ]

@@ -85,7 +85,8 @@ static int answer_order(const void *a, const void *b) {
 
 /* A row for each share of the texts that is accepted: the threshold, how many of them and of the
    others it refuses, and how many of the accepted ones are right. */
-static void reject_print(answer *of, size_t count, const answer *others, size_t n_others, int json) {
+static void reject_print(answer *of, size_t count, const answer *others, size_t n_others,
+                         int json) {
   static const int shares[] = {1000, 999, 990, 980, 950, 900, 800, 700, 500};
   size_t i, k, right, refused;
   qsort(of, count, sizeof *of, answer_order);

@@ -68,7 +68,6 @@ static void runner_batch(runner *r) {
   }
 }
 
-/* All decoders share the weights in panels. */
 static syn_model *runner_model(syn_context *c, const arguments *a) {
   const char *path = opt_text(a, "model");
   int most = opt_int(a, "max-len");
@@ -77,7 +76,6 @@ static syn_model *runner_model(syn_context *c, const arguments *a) {
   if (most > syn_model_config(m)->max_len)
     fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
          syn_model_config(m)->max_len, most);
-  syn_model_pack(m);
   return m;
 }
 
@@ -608,6 +606,7 @@ static int run_run(const arguments *a) {
   if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
   context_open(&c, a);
   m = runner_model(&c, a);
+  syn_model_pack(m); /* all decoders share the weights in panels */
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
   runner_ready(&r);
@@ -958,6 +957,7 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->options = metric_options_of(a);
   context_open(&e->c, a);
   e->m = runner_model(&e->c, a);
+  if (!opt_flag(a, "reject")) syn_model_pack(e->m);
   e->of = task_of(syn_model_config(e->m)->task);
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (e->of == CLASSIFY) e->options.line = split_whole;

@@ -212,7 +212,7 @@ static const option eval_options[] = {
     {"metric", 0, TEXT, "", "LIST",
      "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
      "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy, regress: mse,mae,r2"},
-    {"reject", 0, FLAG, NULL, "",
+    {"reject", 0, FLAG, "off", "",
      "instead of metrics: the model in int8, as on a board, refuses outputs with a token below a "
      "threshold (syn_small_reject); how many are accepted, and how many of these are right"},
     {"other", 0, READS, "", "FILE", "lines that should be refused, for --reject"},

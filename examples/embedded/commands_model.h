@@ -16,10 +16,10 @@
 #undef SYN_SMALL_FORMATS
 #elif !defined(SYN__IMPLEMENTED) && !defined(SYN_SMALL_KINDS)
 #define SYN_SMALL_MODEL
-#define SYN_SMALL_KINDS(X) X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out)
+#define SYN_SMALL_KINDS(X) X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out) X(rank)
 #define SYN_SMALL_FORMATS(X) X(smlad)
 #endif
-enum { commands_RAM = 6400 };
+enum { commands_RAM = 6528 };
 SYN_SMALL_ATTRIBUTE static const int32_t commands_model[12276] = {
 877549907, 877549907, 373091793, 49104, 0, 16, 16, 118, 23, 64,
 4, 21, 257, 291, 11867, 12236, 512, 224, 96, 96,

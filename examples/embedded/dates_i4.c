@@ -7,7 +7,7 @@
 #include "demo.h"
 
 static uint64_t ram[(dates_i4_RAM + 7) / 8];
-static demo dates = {DEMO_MODEL(dates_i4), 1000000, NULL, NULL, 0, 0, {0}, 0};
+static demo dates = {DEMO_MODEL(dates_i4), 1000000, NULL, NULL, 0, 0, {0}, 0, 0};
 
 int main(void) {
   int status = demo_start(&dates, ram, sizeof ram);

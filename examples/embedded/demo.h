@@ -29,6 +29,7 @@ typedef struct demo {
   uint32_t longest;  /* microseconds of the longest slice */
   uint32_t tokens;   /* of all answers, their ends included */
   int ids[DEMO_TOKENS], count; /* the line that was read; count below 0: it does not fit */
+  int threshold;     /* of syn_small_reject; 0: every line is answered at once, token by token */
 } demo;
 
 /* The first fields of a demo for the model NAME. */
@@ -80,17 +81,27 @@ static void demo_write(demo *d, syn_text piece) {
       if (*d->want == piece.at[i]) d->want++;
       else d->want = "?"; /* no answer ends like this */
 }
-/* Writes the answer to the line in ids, token by token. Returns 0 or an error. */
+/* Writes the answer that is in ids [n], or ? for a line that is refused. */
+static void demo_decide(demo *d, int n) {
+  syn_text refused = {"?", 1};
+  int i;
+  if (syn_small_reject(d->s, d->threshold)) demo_write(d, refused);
+  else
+    for (i = 0; i < n; i++) demo_write(d, syn_small_piece(d->s, d->ids[i], !i));
+}
+/* Answers the line in ids. Returns 0 or an error. */
 static int demo_answer(demo *d) {
-  int token = syn_small_source(d->s, d->ids, d->count), any = 0;
+  int token = syn_small_source(d->s, d->ids, d->count), n = 0;
   while (token >= SYN_SMALL_MORE) {
     uint32_t start = board_microseconds(), took;
     token = syn_small_step(d->s, d->work);
     took = board_microseconds() - start;
     if (took > d->longest) d->longest = took;
     d->tokens += token != SYN_SMALL_MORE;
-    if (token >= 0) demo_write(d, syn_small_piece(d->s, token, !any++));
+    if (token >= 0 && !d->threshold) demo_write(d, syn_small_piece(d->s, token, !n++));
+    else if (token >= 0 && n < DEMO_TOKENS) d->ids[n++] = token; /* the line was copied */
   }
+  if (d->threshold && token == SYN_SMALL_END) demo_decide(d, n);
   return token == SYN_SMALL_END ? 0 : token;
 }
 
@@ -100,12 +111,15 @@ static int demo_answer(demo *d) {
    the bytes of stack that each function of the library takes. Returns 0 or an exit status. */
 static int demo_start(demo *d, void *ram, size_t bytes) {
   uint64_t hash = demo_fnv(SYN_HASH_START, d->model, d->size);
+  syn_small_config how;
   int error = 0, passed;
+  memset(&how, 0, sizeof how);
+  how.best = d->threshold != 0;
   board_put("model ");
   demo_put_hash(hash);
   board_put("\n");
   board_stack_paint();
-  d->s = syn_small_open(ram, bytes, d->model, d->size, NULL, &error);
+  d->s = syn_small_open(ram, bytes, d->model, d->size, &how, &error);
   serial_figure("stack of open", board_stack_used());
   if (!d->s) {
     board_put(error == SYN_SMALL_E_RAM       ? "too little RAM\n"

@@ -26,7 +26,7 @@ enum { CORRECTIONS = sizeof corrections / sizeof *corrections };
 
 static uint64_t ram[(commands_RAM + 7) / 8];
 static float learned[FLOATS];
-static demo learn = {DEMO_MODEL(commands), 1000000, NULL, NULL, 0, 0, {0}, 0};
+static demo learn = {DEMO_MODEL(commands), 1000000, NULL, NULL, 0, 0, {0}, 0, 0};
 
 /* The token whose text is one character; 0: the end. */
 static int demo_token(demo *d, char letter) {

@@ -7,7 +7,7 @@
 #include "demo.h"
 
 static uint64_t ram[(letters_RAM + 7) / 8];
-static demo letters = {DEMO_MODEL(letters), 1000000, NULL, NULL, 0, 0, {0}, 0};
+static demo letters = {DEMO_MODEL(letters), 1000000, NULL, NULL, 0, 0, {0}, 0, 0};
 
 int main(void) {
   int status = demo_start(&letters, ram, sizeof ram);

@@ -68,10 +68,12 @@ $make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates"
   "$OUT/pc/learn" "$OUT/pc/letters" || exit 1
 prepare dates dates_data "$INPUTS" test
 prepare commands commands_data 200 test
+sed 's/$/	?/' commands_other.txt >>"$OUT/commands.test" # sentences that are no commands
+cut -f 1 "$OUT/commands.test" >"$OUT/commands.in"
 cp "$OUT/dates.test" "$OUT/dates_i4.test"
 cp "$OUT/dates.in" "$OUT/dates_i4.in"
-sed 's/0=/5=/' "$OUT/commands.test" >"$OUT/learn.test"
-cp "$OUT/commands.in" "$OUT/learn.in"
+head -n 200 "$OUT/commands.test" | sed 's/0=/5=/' >"$OUT/learn.test"
+cut -f 1 "$OUT/learn.test" >"$OUT/learn.in"
 "$OUT/letters_data" 20 unseen >"$OUT/letters.test"
 cut -f 1 "$OUT/letters.test" >"$OUT/letters.in"
 pc dates 95
