@@ -29250,6 +29250,12 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
 #else
 #define SYN__SMALL_HOT
 #endif
+/* Never inlined, to keep the stack of its caller small. */
+#if defined(__GNUC__)
+#define SYN__SMALL_APART __attribute__((noinline))
+#else
+#define SYN__SMALL_APART
+#endif
 
 /* Thumb-2 without a floating-point unit (Cortex-M3): the two float expressions that run most often
    are computed in integers, without a call for each operation. Each operation is rounded as that of
@@ -30739,8 +30745,9 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     at += words;
   }
 }
-/* 0, or why the array cannot be opened. */
-static int syn__small_model(const int32_t *w, size_t size) {
+/* 0, or why the array cannot be opened. A function of its own, so that its stack is free again when
+   the RAM is divided. */
+SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
   syn__small_check c = {w, 0, 0, 0};
   int32_t i;
   if (!w || size < 4) return SYN_SMALL_E_MODEL;
