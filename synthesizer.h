@@ -29913,7 +29913,7 @@ enum {
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
      u      an integer from 1 to 2^24
      h      a number of heads      v, o     the vocabulary of the program, of the output
-     i      flags                  !        is in no program: it runs in place of `out`
+     i      flags, of `segment` 1: backward    !   is in no program: it runs in place of `out`
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
@@ -31055,26 +31055,30 @@ static int syn__small_chosen(syn_small *s) {
   if (SYN__SMALL_BEAM && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
   if (!prompt && (task == SYN__TASK_CLASSIFY || token == SYN_END)) {
     s->phase = SYN__SMALL_IDLE;
-    return task == SYN__TASK_CLASSIFY ? token : SYN_SMALL_END;
+    return task == SYN__TASK_CLASSIFY ? token : (int)SYN_SMALL_END;
   }
   s->token = token;
   if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
   else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
-  return prompt ? SYN_SMALL_MORE : token;
+  return prompt ? (int)SYN_SMALL_MORE : token;
 }
 
+/* 1: the rows of this segment run from the last to the first, as the `segment` before it tells. */
+static int syn__small_backward(const syn_small *s) {
+  return s->segment != s->w[SYN__SMALL_PROGRAMS + s->phase] && s->w[s->segment - 1];
+}
 /* At the end of a segment or of a program: the next row, segment or program. Returns a token when
    one was chosen. */
 static int syn__small_next(syn_small *s) {
   int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
   int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__TASK_TAG;
-  if (++s->row < s->rows) {
+  if (syn__small_backward(s) ? s->row-- > 0 : ++s->row < s->rows) {
     s->at = s->segment;
-    return tag ? s->token : SYN_SMALL_MORE;
+    return tag ? s->token : (int)SYN_SMALL_MORE;
   }
   if (!last) {
-    s->row = 0;
     s->segment = s->at += s->w[s->at] >> 8;
+    s->row = syn__small_backward(s) ? s->rows - 1 : 0;
   } else if (tag) {
     s->phase = SYN__SMALL_IDLE;
     return s->token;
@@ -31101,7 +31105,7 @@ int syn_small_reject(const syn_small *s, int threshold) {
 
 uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
 
-enum { SYN__SMALL_MOST_WORK = 1 << 30 }; /* so that sums of it stay integers */
+#define SYN__SMALL_MOST_WORK (1L << 30) /* of a call: sums of it stay integers of 32 bits */
 int syn_small_step(syn_small *s, long work) {
   if (!s) return SYN_SMALL_E_VALUE;
   s->chosen = 0;
@@ -31117,7 +31121,7 @@ int syn_small_step(syn_small *s, long work) {
     if (code > SYN__SMALL_OP_segment) {
       if (work <= 0) return SYN_SMALL_MORE;
       if (code == SYN__SMALL_OP_out) code = s->choose;
-      s->left = work < SYN__SMALL_MOST_WORK ? (int32_t)work : SYN__SMALL_MOST_WORK;
+      s->left = (int32_t)(work < SYN__SMALL_MOST_WORK ? work : SYN__SMALL_MOST_WORK);
       done = syn__small_run(s, code, s->w + s->at + 1);
       work -= done;
       s->work += (uint64_t)done;
@@ -31624,12 +31628,38 @@ static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return
 static int syn__lower_width(const syn__small_build *l, int v) {
   return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
 }
-/* In the encoder: all rows run what is there before any runs what follows. */
-static void syn__lower_segment(syn__small_build *l) {
-  int32_t forward = 0;
+/* In the encoder: all rows run what is there before any runs what follows. backward: which then the
+   last row runs first. */
+static void syn__lower_segment(syn__small_build *l, int backward) {
+  int32_t flag = backward;
   if (l->program != SYN__SMALL_ENCODE) return;
-  syn__lower_emit(l, SYN__SMALL_OP_segment, &forward, 1);
+  syn__lower_emit(l, SYN__SMALL_OP_segment, &flag, 1);
   l->segment++;
+}
+/* The next instruction copies row x to row y: a shift of one row. */
+static void syn__lower_copy(syn__small_build *l, int x, int y) {
+  int32_t a[4];
+  a[0] = y;
+  a[1] = x;
+  a[2] = syn__lower_width(l, x);
+  a[3] = 1;
+  syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
+}
+/* y = the rows x [count] side by side. Only one row of them is kept, since a slice has no rows of
+   its own; a copy of it may be kept for all tokens. */
+static int syn__lower_join(syn__small_build *l, const int *x, int count) {
+  int width = 0, at = 0, whole, y, i;
+  for (i = 0; i < count; i++) width += syn__lower_width(l, x[i]);
+  whole = syn__lower_new(l, width);
+  for (i = 0; i < count && whole >= 0; i++) {
+    const int part = syn__lower_read(l, x[i]), wide = syn__lower_width(l, part);
+    syn__lower_copy(l, part, syn__lower_slice(l, whole, at, wide));
+    at += wide;
+  }
+  whole = syn__lower_read(l, whole);
+  y = syn__lower_new(l, width);
+  syn__lower_copy(l, whole, y);
+  return y;
 }
 
 /* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
@@ -31715,7 +31745,7 @@ static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, i
   a[6] = 1;
   x = syn__lower_read(l, x); /* a norm is made here, for all rows */
   if (l->program == SYN__SMALL_ENCODE) {
-    syn__lower_segment(l);
+    syn__lower_segment(l, 0);
     a[1] = syn__lower_read(l, x);
     a[0] = syn__lower_new(l, taps * d);
     if (x >= 0) syn__lower_at(l, x)->around = 1;
@@ -31752,6 +31782,11 @@ static int syn__lower_add(syn__small_build *l, const syn_node *n) {
   if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
   syn__lower_emit(l, SYN__SMALL_OP_add, a, 4);
   return a[0];
+}
+
+/* rel_pos: its rows are those of its input; the attentions behind it have its biases. */
+static int syn__lower_same(syn__small_build *l, const syn_node *n) {
+  return syn__lower_in(l, n, 0);
 }
 
 static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
@@ -31797,14 +31832,14 @@ static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
 }
 
 /* a and p of the row, then the cell; h and c stay from row to row. */
-static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
+static int syn__lower_direction(syn__small_build *l, const syn_node *n, int direction) {
   const syn__rnn *own = (const syn__rnn *)n->own;
+  const int *param = n->param + direction * SYN__CELL_PARAMS;
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
   int32_t op[6];
-  if (own->source) return syn__lower_refuse(l, n, "state=source");
   h = syn__lower_state(l, own->n);
-  a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
-  p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
+  a = syn__lower_linear(l, x, param[SYN__W_I], param[SYN__B_I], 0);
+  p = syn__lower_linear(l, h, param[SYN__W_H], param[SYN__B_H], 0);
   op[1] = syn__lower_read(l, a);
   op[2] = syn__lower_read(l, p);
   op[3] = h;
@@ -31815,12 +31850,47 @@ static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   return op[0];
 }
 
+/* birnn: the second direction reads the rows backward, in a segment of its own. */
+static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
+  const syn__rnn *own = (const syn__rnn *)n->own;
+  int y[2];
+  if (own->source) return syn__lower_refuse(l, n, "state=source");
+  y[0] = syn__lower_direction(l, n, 0);
+  if (own->directions == 1) return y[0];
+  syn__lower_segment(l, 1);
+  y[1] = syn__lower_direction(l, n, 1);
+  syn__lower_segment(l, 0);
+  return syn__lower_join(l, y, 2);
+}
+static int syn__lower_concat(syn__small_build *l, const syn_node *n) {
+  int x[SYN_MAX_IN], i;
+  for (i = 0; i < n->n_in; i++) x[i] = syn__lower_in(l, n, i);
+  return syn__lower_join(l, x, n->n_in);
+}
+
+/* A step of universal has a table of its own: p_t + p_step. */
+static int syn__lower_step(syn__small_build *l, const syn_node *n) {
+  const syn__pos *own = (const syn__pos *)n->own;
+  const size_t d = (size_t)own->d, rows = (size_t)l->config->max_len;
+  float *table = (float *)syn__alloc(l->c, (rows + 1) * d, sizeof *table), *p;
+  int32_t place = 0;
+  size_t i;
+  int y = -1;
+  if (table) {
+    p = table + rows * d;
+    syn__pos_rows(own, p, own->step, 1);
+    for (i = 0; i < rows * d; i++) table[i] = own->table[i] + p[i % d];
+    y = syn__lower_places(l, syn__lower_in(l, n, 0), table, own->d, own->scale, &place);
+  }
+  syn__free(l->c, table);
+  return y;
+}
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
   const syn__small_table table = {own->table, 0};
   size_t i;
-  if (own->step >= 0 || own->places < l->config->max_len)
-    return syn__lower_refuse(l, n, "the table");
+  if (own->places < l->config->max_len) return syn__lower_refuse(l, n, "the table");
+  if (own->step >= 0) return syn__lower_step(l, n);
   for (i = 0; i < l->tables.count; i++) /* nodes share tables, see syn__pos_table */
     if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
   if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
@@ -31914,42 +31984,80 @@ static float syn__lower_share(const syn__small_build *l, const syn_param *alpha,
   l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
   return share[s];
 }
-/* Scores that no input changes: the table F as int8, with a scale for each row of a head, which
+/* Scores [heads,size,size] that no input changes: int8 with a scale for each row of a head, which
    takes the share of a mixture, too. */
+static void syn__lower_scores(syn__small_build *l, const syn_node *n, const float *z, int size,
+                              const float *share, int flags) {
+  const int heads = syn__att_of(n)->heads;
+  size_t N = (size_t)size, rows = (size_t)heads * N, i, j;
+  int32_t x[5], scales;
+  x[0] = flags;
+  x[2] = heads;
+  x[3] = size;
+  l->heads = syn__max(l->heads, heads);
+  if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
+    return;
+  x[4] = scales;
+  for (i = 0; i < rows; i++, z += N) {
+    int8_t *q = (int8_t *)((int32_t *)l->data.items + x[1]) + i * N;
+    float *scale = (float *)((int32_t *)l->data.items + scales) + i, most = 0.0f;
+    for (j = 0; j < N; j++) {
+      if (!(fabsf(z[j]) < 1e30f)) { /* of FR; a NaN, too: a sum of infinities */
+        syn__fail(l->c, SYN_E_VALUE, "small model: %s has a score that is too large: %g, wanted "
+                  "below 1e30", n->path, (double)z[j]);
+        return;
+      }
+      most = fabsf(z[j]) > most ? fabsf(z[j]) : most;
+    }
+    for (j = 0; j < N && most > SYN__SMALL_TINY; j++)
+      q[j] = (int8_t)syn__small_round(z[j] * (127.0f / most));
+    *scale = most / 127.0f * share[i / N];
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
+}
+/* The table F of a score. */
 static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
                              int flags) {
   const syn__att *a = syn__att_of(n);
   size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
   const syn_param *p = &l->g->params[n->param[a->param[s]]];
-  int32_t x[5], scales;
-  x[0] = flags;
-  x[2] = a->heads;
-  x[3] = a->size;
-  if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
+  float *made;
+  if (!a->k || a->score[s] != &syn__score_fr) {
+    syn__lower_scores(l, n, p->x, a->size, share, flags);
     return;
-  x[4] = scales;
-  for (i = 0; i < rows; i++) {
-    int8_t *q = (int8_t *)((int32_t *)l->data.items + x[1]) + i * N;
-    float *scale = (float *)((int32_t *)l->data.items + scales) + i, most = 0.0f, z;
-    int pass;
-    for (pass = 0; pass < 2; pass++)
-      for (j = 0; j < N; j++) {
-        if (a->k && a->score[s] == &syn__score_fr) {
-          const float *r1 = p->x + i * (size_t)a->k;
-          const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
-          for (z = 0.0f, k = 0; k < (size_t)a->k; k++) z += r1[k] * r2[k];
-        } else z = p->x[i * N + j];
-        if (!(fabsf(z) < 1e30f)) { /* of FR; a NaN, too: a sum of infinities */
-          syn__fail(l->c, SYN_E_VALUE, "small model: %s has a score that is too large: %g, wanted "
-                    "below 1e30", n->path, (double)z);
-          return;
-        }
-        if (!pass) most = fabsf(z) > most ? fabsf(z) : most;
-        else if (most > SYN__SMALL_TINY) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
-      }
-    *scale = most / 127.0f * share[i / N];
   }
-  syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
+  made = (float *)syn__alloc(l->c, rows * N, sizeof *made); /* zeroed */
+  for (i = 0; made && i < rows; i++)
+    for (j = 0; j < N; j++) {
+      const float *r1 = p->x + i * (size_t)a->k;
+      const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
+      for (k = 0; k < (size_t)a->k; k++) made[i * N + j] += r1[k] * r2[k];
+    }
+  if (made) syn__lower_scores(l, n, made, a->size, share, flags);
+  syn__free(l->c, made);
+}
+/* The biases of rel_pos as a table of max_len rows. */
+static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags) {
+  const syn__att *a = syn__att_of(n);
+  const syn__rel_pos *r;
+  const int N = l->config->max_len;
+  const size_t size = (size_t)N;
+  float share[SYN__MAX_SMALL_HEADS];
+  float *z = (float *)syn__alloc(l->c, (size_t)a->heads * size * size, sizeof *z); /* zeroed */
+  int h, i, j, k;
+  for (h = 0; z && h < a->heads; h++) {
+    share[h] = 1.0f;
+    for (r = a->rel_pos; r; r = r->outer) {
+      const float *w = l->g->params[r->param].x + h * r->buckets;
+      for (i = 0; i < N; i++)
+        for (k = 0, j = 0; j < N; j++) {
+          k = syn__rel_pos_bucket(r, i - j, k);
+          z[((size_t)h * size + (size_t)i) * size + (size_t)j] += w[k];
+        }
+    }
+  }
+  if (z) syn__lower_scores(l, n, z, N, share, flags);
+  syn__free(l->c, z);
 }
 /* The number of a bias of a node, -1: none. */
 static int syn__lower_bias(const syn_node *n, int bias) { return bias < 0 ? -1 : n->param[bias]; }
@@ -32035,14 +32143,14 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   if (lacks) return syn__lower_refuse(l, n, lacks);
   if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
   if (a->cross) l->program = SYN__SMALL_CACHE;
-  else syn__lower_segment(l); /* the caches of the layer before are free again */
+  else syn__lower_segment(l, 0); /* the caches of the layer before are free again */
   v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v],
                                          syn__lower_bias(n, a->b_v), 0), a->heads, a->c);
   if (a->keyed >= 0)
     k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1],
                                              syn__lower_bias(n, a->b_k), 0), a->heads, a->c);
   l->program = program;
-  if (!a->cross) syn__lower_segment(l);
+  if (!a->cross) syn__lower_segment(l, 0);
   for (s = 0; s < a->n_scores; s++) {
     int how = flags | (s ? SYN__SMALL_ADD : 0);
     for (h = 0; h < a->heads; h++) {
@@ -32054,6 +32162,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
     else syn__lower_dense(l, n, s, share, how);
   }
+  if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   x[1] = syn__lower_read(l, v);
   x[0] = y = syn__lower_new(l, a->e);
   x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
@@ -32101,6 +32210,8 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
+    {&syn__kind_birnn, syn__lower_rnn},           {&syn__kind_concat, syn__lower_concat},
+    {&syn__kind_universal, syn__lower_pos},       {&syn__kind_rel_pos, syn__lower_same},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
     {&syn__kind_ff, syn__lower_ff},               {&syn__kind_ngram, syn__lower_ngram},
     {&syn__kind_syn_att, syn__lower_att},

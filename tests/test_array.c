@@ -182,6 +182,57 @@ static void test_scores(syn_context *c, const char *task, int inputs, uint64_t k
   syn_model_free(m);
 }
 
+/* Networks that were not trained: the probabilities of the tags are those of a run in floats, but for
+   the rounding of int8, which is small beside how far they are from all alike. */
+static void test_network(syn_context *c, const char *encoder) {
+  enum { N = 9 };
+  syn_model *m = model_of(c, "tag", encoder, 32);
+  syn_run *run = syn_run_new(c, m, NULL);
+  syn_random r = {3};
+  syn_small_config how;
+  syn_small *s;
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  void *block;
+  double error = 0.0, spread = 0.0;
+  long ram;
+  int i, k, t, src[N], wanted;
+  memset(&how, 0, sizeof how);
+  how.best = CLASSES;
+  ram = w ? syn_small_ram(w, size, &how) : 0;
+  CHECK(ram > 0 && run, "%s: %ld, %s", encoder, ram, c->message);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = ram > 0 ? syn_small_open(block, (size_t)ram, w, size, &how, NULL) : NULL;
+  for (i = 0; i < 10 && s && run; i++) {
+    const float *z;
+    syn_batch b;
+    int n = i == 0 ? 1 : N - i % 3;
+    for (k = 0; k < n; k++) src[k] = 4 + syn_random_below(&r, VOCAB - 4);
+    memset(&b, 0, sizeof b);
+    b.count = 1;
+    b.src = src;
+    b.src_width = n;
+    CHECK(!syn_run_forward(run, &b), "%s", c->message);
+    z = syn_run_logits(run, 0, &wanted);
+    CHECK(!syn_small_source(s, src, n) && wanted == n, "%d rows", wanted);
+    for (t = 0; t < n; t++, z += CLASSES) {
+      double sum = 0.0;
+      while (syn_small_step(s, 300) == SYN_SMALL_MORE) continue;
+      for (k = 0; k < CLASSES; k++) sum += exp((double)z[k]);
+      for (k = 0; k < CLASSES; k++) {
+        int class_ = 0, p = syn_small_score(s, k, &class_);
+        error += fabs(p / 32767.0 - exp((double)z[class_]) / sum);
+        spread += fabs(p / 32767.0 - 1.0 / CLASSES);
+      }
+    }
+  }
+  CHECK(error < 0.1 * spread, "%s: errors of %g, %g from all alike", encoder, error, spread);
+  free(block);
+  free(w);
+  syn_run_free(run);
+  syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
@@ -190,5 +241,13 @@ int main(void) {
   test_scores(&c, "seq2seq", 900, UINT64_C(0x880283FE43097B70));
   test_scores(&c, "classify", 100, UINT64_C(0x5E4C45FA2B6232AB));
   test_scores(&c, "tag", 20, UINT64_C(0x8847388FD3FC1A84));
+  test_network(&c, "pos -> syn_att(R+V) -> norm");
+  test_network(&c, "birnn");
+  test_network(&c, "birnn(cell=gru) -> norm -> res(birnn) -> rnn -> norm");
+  test_network(&c, "pos -> res_nd(birnn) -> res_nd(syn_att(V)) -> norm");
+  test_network(&c, "concat(ff(16) | rnn(24) | norm -> ff(8)) -> norm");
+  test_network(&c, "concat(birnn | cnn(k=3)) -> linear(32) -> norm");
+  test_network(&c, "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm");
+  test_network(&c, "rel_pos(buckets=8, max=6) -> res_nd(syn_att(V)) -> rel_pos(buckets=4, max=3) -> res_nd(syn_att(R+V)) -> norm");
   return CHECK_END("array");
 }
