@@ -29959,9 +29959,9 @@ typedef struct syn__small_pick {
 } syn__small_pick;
 
 /* The state of sampling, beam search and scores, K = beam. A hypothesis has a slot. At place t it
-   writes its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot
-   the ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
-   copied from one half of lineage, text, score, states to the other. */
+   writes its keys and values into row t of its slot's part of a cache; `lineage` tells in which
+   slot the ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they
+   are copied from one half of lineage, text, score, states to the other. */
 typedef struct syn__small_search {
   syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */
   unsigned char *lineage;        /* [2,K,max_len] */
