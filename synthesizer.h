@@ -29924,7 +29924,7 @@ enum {
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
-  X(rank, "!")
+  X(rank, "!") X(apply, "x3x3nn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -29934,7 +29934,8 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #define SYN__SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank)
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
+  X(apply)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -30157,6 +30158,15 @@ static float syn__small_act(int32_t act, float x) {
   u = 1.0f / (1.0f + syn__small_exp(-u)); /* sigma(u) */
   if (act == 3) return 2.0f * u - 1.0f;
   return act == 4 ? u : x * u;
+}
+
+/* apply y, x, act, n: y = act(x) */
+static long syn__small_apply(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[3]);
+  float *y = syn__small_row(s, a[0], a[3]);
+  int32_t i;
+  for (i = 0; i < a[3]; i++) y[i] = syn__small_act(a[2], x[i]);
+  return 2L * a[3];
 }
 
 /* glu y, z, n: y = a sigma(b), z = [a; b] */
@@ -31794,6 +31804,18 @@ static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
                            n->n_param > 1 ? n->param[1] : -1, 0);
 }
 
+static int syn__lower_act(syn__small_build *l, const syn_node *n) {
+  int32_t a[4];
+  if (syn__act_of(n) > SYN__SWISH) return syn__lower_refuse(l, n, syn__act_names[syn__act_of(n)]);
+  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[2] = 1 + syn__act_of(n);
+  a[3] = syn__lower_width(l, a[1]);
+  a[0] = syn__lower_new(l, a[3]);
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
+  syn__lower_emit(l, SYN__SMALL_OP_apply, a, 4);
+  return a[0];
+}
+
 /* act(x W^T + b), or its glu, of ff and of a window of cnn */
 static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
   int act = syn__act_of(n), glu = act == SYN__GLU, z;
@@ -31819,7 +31841,6 @@ static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
   syn__small_value *v = syn__lower_at(l, y);
   syn__small_bits eps;
   if (y < 0) return -1;
-  if (!own->rms && n->n_param < 2) return syn__lower_refuse(l, n, "bias=0");
   eps.f = own->eps;
   v->anew = 1;
   v->made = -1;
@@ -31827,6 +31848,7 @@ static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
   v->norm[2] = d;
   v->norm[3] = syn__lower_floats(l, l->g->params[n->param[0]].x, (size_t)d);
   if (n->n_param > 1) v->norm[4] = syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)d);
+  else if (!own->rms) syn__lower_data(l, (size_t)d * sizeof(float), &v->norm[4]); /* bias=0 */
   v->norm[5] = eps.i;
   return y;
 }
@@ -32210,6 +32232,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
+    {&syn__kind_act, syn__lower_act},
     {&syn__kind_birnn, syn__lower_rnn},           {&syn__kind_concat, syn__lower_concat},
     {&syn__kind_universal, syn__lower_pos},       {&syn__kind_rel_pos, syn__lower_same},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},

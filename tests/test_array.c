@@ -242,6 +242,7 @@ int main(void) {
   test_scores(&c, "classify", 100, UINT64_C(0x5E4C45FA2B6232AB));
   test_scores(&c, "tag", 20, UINT64_C(0x8847388FD3FC1A84));
   test_network(&c, "pos -> syn_att(R+V) -> norm");
+  test_network(&c, "norm(bias=0) -> act(tanh) -> res(act(relu)) -> parallel_add(ff | act(gelu)) -> norm(bias=0)");
   test_network(&c, "birnn");
   test_network(&c, "birnn(cell=gru) -> norm -> res(birnn) -> rnn -> norm");
   test_network(&c, "pos -> res_nd(birnn) -> res_nd(syn_att(V)) -> norm");

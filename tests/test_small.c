@@ -1077,7 +1077,7 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "syn_att(R, window=3)", "mh_dot_att", "cannot have window of layer encoder.0");
   no_lowering(c, "rope -> syn_att", "mh_dot_att", "cannot have rope of layer encoder.1");
   no_lowering(c, "ff(act=swiglu)", "mh_dot_att", "cannot have swiglu of layer encoder.0 (ff)");
-  no_lowering(c, "norm(bias=0)", "mh_dot_att", "cannot have bias=0 of layer encoder.0 (norm)");
+  no_lowering(c, "act(quick_gelu)", "mh_dot_att", "cannot have quick_gelu of layer encoder.0 (act)");
   no_lowering(c, "id", "cnn(dilate=2) -> mh_dot_att", "cannot have dilation in a decoder of layer decoder.0");
   no_lowering(c, "dyn_conv", "mh_dot_att", "cannot have this kind of layer encoder.0 (dyn_conv)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");

@@ -14,12 +14,12 @@ typedef struct core {
   double a, b;
 } core;
 enum { M0, M3, M4, M7, M33, M55 };
-static const core cores[] = {{"Cortex-M0", "smlad", 8338, 7.5, 986.0},
-                             {"Cortex-M3", "smlad", 7956, 3.3, 480.0},
-                             {"Cortex-M4", "smlad", 7566, 1.43, 72.0},
-                             {"Cortex-M7", "smlad", 7544, 1.43, 72.0},
-                             {"Cortex-M33", "smlad", 7560, 1.43, 72.0},
-                             {"Cortex-M55", "mve", 8286, 0.25, 40.0}};
+static const core cores[] = {{"Cortex-M0", "smlad", 17288, 7.5, 986.0},
+                             {"Cortex-M3", "smlad", 17492, 3.3, 480.0},
+                             {"Cortex-M4", "smlad", 16390, 1.43, 72.0},
+                             {"Cortex-M7", "smlad", 16374, 1.43, 72.0},
+                             {"Cortex-M33", "smlad", 16376, 1.43, 72.0},
+                             {"Cortex-M55", "mve", 17096, 0.25, 40.0}};
 enum { BOARD_STACK = 400 }; /* bytes of a call at most */
 
 /* Sizes in KiB as the makers give them. an385 ... are Arm's images for its boards, which emulators
