@@ -30039,6 +30039,16 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
   return z;
 }
 
+/* An instruction whose work grows with a product of two sizes runs in parts, so that a program with
+   little time between two calls never waits for a large matrix or a long source:
+
+     linear, out     four rows of the matrix: one panel
+     score_v         a key of a head
+     values          a column of a head
+
+   s->part tells how many are done. What the parts share stays in s: the quantized input in s->q and
+   s->x with its scale, the attention weights of the current head in s->weights. No other instruction
+   runs between two parts of one, so nothing overwrites them. */
 /* How many parts of an instruction this call runs, of n, behind those that are done: as many as are
    left to do, `cost` multiply-adds each, rounded up to a multiple of `unit`. */
 static int32_t syn__small_parts(const syn_small *s, int32_t n, int32_t cost, int32_t unit) {
@@ -30445,7 +30455,12 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
   return done;
 }
 
-/* The probability of candidate i of the row, as an integer. */
+/* The probability of candidate i of the row, as an integer:
+     p_i = e^(z_i - top) / sum_j e^(z_j - top),   top = the largest logit
+   The sum has all logits of the row, also of tokens that may not be chosen: a model that would
+   rather say one of those is not sure. syn__small_see_all adds it up while the logits pass by, so
+   no row of logits is kept. The integer is round(32767 p_i). All float operations are those that
+   every machine rounds alike, so a threshold that was found on a PC holds on a board. */
 static int32_t syn__small_probability(const syn__small_search *b, int32_t i) {
   return syn__small_round(32767.0f * (syn__small_exp(b->picks[i].score - b->top) / b->sum));
 }
@@ -30755,7 +30770,10 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     at += words;
   }
 }
-/* 0, or why the array cannot be opened. A function of its own, so that its stack is free again when
+/* 0, or why the array cannot be opened. The order of the checks: what it is, its version and byte
+   order, its length, its checksum; only then its operands. The checksum finds accidents of a flash
+   or of a transmission. It is no signature: somebody may write an array with a right checksum and
+   wrong operands, so all of those are checked, too. A function of its own, so that its stack is free again when
    the RAM is divided. */
 SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
   syn__small_check c = {w, 0, 0, 0};
@@ -31872,7 +31890,9 @@ static int syn__lower_direction(syn__small_build *l, const syn_node *n, int dire
   return op[0];
 }
 
-/* birnn: the second direction reads the rows backward, in a segment of its own. */
+/* birnn: three segments. The rows run forward for direction 0, backward for direction 1, forward
+   again for all layers behind it, which read both outputs side by side. The states of the two
+   directions are rows of their own; both are 0 before the source is read. */
 static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int y[2];
@@ -32058,7 +32078,10 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
   if (made) syn__lower_scores(l, n, made, a->size, share, flags);
   syn__free(l->c, made);
 }
-/* The biases of rel_pos as a table of max_len rows. */
+/* The biases of rel_pos as a table of scores, [heads,N,N] with N = max_len:
+     S_h[i,j] += sum over all rel_pos of w[h, bucket(i - j)]
+   A row of it differs from the next one only by a shift, and a board could read one row of 2 N - 1
+   numbers; as a table it needs no instruction of its own. */
 static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags) {
   const syn__att *a = syn__att_of(n);
   const syn__rel_pos *r;
