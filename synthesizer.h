@@ -30047,8 +30047,8 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
      values          a column of a head
 
    s->part tells how many are done. What the parts share stays in s: the quantized input in s->q and
-   s->x with its scale, the attention weights of the current head in s->weights. No other instruction
-   runs between two parts of one, so nothing overwrites them. */
+   s->x with its scale, the attention weights of the current head in s->weights. No other
+   instruction runs between two parts of one, so nothing overwrites them. */
 /* How many parts of an instruction this call runs, of n, behind those that are done: as many as are
    left to do, `cost` multiply-adds each, rounded up to a multiple of `unit`. */
 static int32_t syn__small_parts(const syn_small *s, int32_t n, int32_t cost, int32_t unit) {
@@ -30773,8 +30773,8 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
 /* 0, or why the array cannot be opened. The order of the checks: what it is, its version and byte
    order, its length, its checksum; only then its operands. The checksum finds accidents of a flash
    or of a transmission. It is no signature: somebody may write an array with a right checksum and
-   wrong operands, so all of those are checked, too. A function of its own, so that its stack is free again when
-   the RAM is divided. */
+   wrong operands, so all of those are checked, too. A function of its own, so that its stack is
+   free again when the RAM is divided. */
 SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
   syn__small_check c = {w, 0, 0, 0};
   int32_t i;
