@@ -29929,6 +29929,18 @@ enum {
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
 
+/* For example, the last program of an lm "res(ff) -> norm" with rows of 32 floats and 40 tokens:
+
+     embed   y0, 32, 40, table              y0 = the row of the newest token
+     linear  y1, y0, relu, 32, 32, w, b     y1 = relu(W y0 + b)
+     add     y0, y0, y1, 32                 in place: nothing reads the old y0 again
+     norm    y1, y0, 32, gain, bias, eps    the memory of y1 is free again
+     out     y1, 40, 32, w, b               the token of the largest logit
+     end
+
+   y0 and y1 are offsets in region ROW; table, w, b, gain and bias are places of the array. The token
+   that `out` has chosen is the newest one when the program runs for the next row. */
+
 /* All instructions that have a function, and those that are compiled: a program that runs one model
    lists those that it needs. */
 #define SYN__SMALL_KINDS(X) \
