@@ -29938,8 +29938,8 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
      out     y1, 40, 32, w, b               the token of the largest logit
      end
 
-   y0 and y1 are offsets in region ROW; table, w, b, gain and bias are places of the array. The token
-   that `out` has chosen is the newest one when the program runs for the next row. */
+   y0 and y1 are offsets in region ROW; table, w, b, gain and bias are places of the array. The
+   token that `out` has chosen is the newest one when the program runs for the next row. */
 
 /* All instructions that have a function, and those that are compiled: a program that runs one model
    lists those that it needs. */
