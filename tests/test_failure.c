@@ -1114,7 +1114,8 @@ static const struct job {
 /* The calls of "nothing": they free, count, read, or use memory they were given. */
 static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
-    " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_version"
+    " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_small_score"
+    " syn_small_reject syn_version"
     " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
     " syn_context_with"
     " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"
