@@ -601,6 +601,19 @@ static int call_learn(world *w, const char *spec, uint64_t *hash) {
   lines[1] = syn_text_of("as is a nose");
   return of_tokenizer(syn_tokenizer_learn(&w->c, spec, SYN_SENTINELS, lines, 2), hash);
 }
+/* A published list of pieces: BPE by scores. */
+static int call_tokenizer_from(world *w, uint64_t *hash) {
+  static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xE2\x96\x81", "a", "s", "as"};
+  static const float scores[] = {0, 0, 0, -1, -1, -1, -0.5f};
+  syn_text tokens[7];
+  syn_tokenizer_parts parts;
+  int i;
+  memset(&parts, 0, sizeof parts);
+  for (i = 0; i < 7; i++) tokens[i] = syn_text_of(pieces[i]);
+  parts.kind = "llama", parts.count = 7, parts.tokens = tokens, parts.scores = scores;
+  parts.special[0] = -1, parts.special[1] = 0, parts.special[2] = 1, parts.special[3] = 2;
+  return of_tokenizer(syn_tokenizer_from(&w->c, &parts), hash);
+}
 /* With a choice that is given: nothing is measured. */
 static int call_learn_model(world *w, uint64_t *hash) {
   static const char *const names[] = {"a b", "b a", "a", "b b a", "b", "a a b"};
@@ -864,6 +877,7 @@ static int silent_tokenizer(world *w) {
   char out[9];
   syn_model_set_tokenizers(w->m, t, t);
   return n == 3 && syn_tokenizer_cut(t, syn_text_of("abcabc"), SYN_CUT_MIDDLE, ids, 3) == 6 && syn_tokenizer_size(t) == SYN_FIRST_TOKEN + 7 && !syn_tokenizer_flags(t) &&
+         syn_tokenizer_number(t, 5) == 5 && syn_tokenizer_id(t, 5) == 5 && syn_tokenizer_name(t, 5, out, 9) == 1 &&
          !syn_tokenizer_sentinels(t, &first) && !strcmp(syn_tokenizer_type(t), "char") &&
          syn_tokenizer_decode(t, ids, n, out, sizeof out) == 3 &&
          syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9 &&
@@ -971,7 +985,7 @@ static int silent_small(void) {
   memory = (float *)calloc((size_t)size, sizeof *memory);
   ok = ok && syn_small_learn(s, memory, size) == size;
   while (ok && token == SYN_SMALL_MORE) token = syn_small_step(s, 100000);
-  ok = ok && !syn_small_correct(s, 5, 0.1f) && syn_small_work(s) > 0 &&
+  ok = ok && !syn_small_correct(s, 5, 0.1f) && syn_small_score(s, 0, NULL) >= -99 && syn_small_reject(s, 0) >= -99 && syn_small_work(s) > 0 &&
        syn_small_piece(s, 4, 1).size == 1 && syn_small_encode(s, syn_text_of("ab"), ids, 8) == 3 &&
        syn_small_decode(s, ids, 3, out, sizeof out) == 2;
   free(memory);
@@ -1089,6 +1103,7 @@ static const struct job {
             {"syn_tokenizer_learn, space", call_space, 0},
             {"syn_tokenizer_learn, bpe", call_bpe, 0},
             {"syn_tokenizer_learn, line", call_line, 0},
+            {"syn_tokenizer_from", call_tokenizer_from, 0},
             {"syn_tokenizer_load", call_tokenizer_load, 0},
             {"syn_learn", call_learn_model, 0},
             {"syn_choose_steps", call_choose_steps, 0},
@@ -1137,7 +1152,7 @@ static const char silent[] =
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
-    " syn_tokenizer_piece syn_text_normalize syn_text_invalid syn_text_next syn_text_word syn_tokenizer_save syn_dtype_name"
+    " syn_tokenizer_piece syn_tokenizer_number syn_tokenizer_id syn_tokenizer_name syn_text_normalize syn_text_invalid syn_text_next syn_text_word syn_tokenizer_save syn_dtype_name"
     " syn_text_visible syn_text_whole syn_is_space syn_text_hold_back syn_choose"
     " syn_trainer_deadline"
     " syn_file_free syn_file_count"

@@ -270,7 +270,7 @@ static void sheet_fill(sheet *s, const bench *b, int first, int count, int pad) 
   s->b.src_width = ns + pad;
   s->b.tgt_width = nt + pad;
   for (i = 0; i < count; i++) {
-    int tag = strstr("tag mlm", b->n.task) != NULL, width = tag ? s->b.src_width : s->b.tgt_width;
+    int tag = !strcmp(b->n.task, "tag") || !strcmp(b->n.task, "mlm"), width = tag ? s->b.src_width : s->b.tgt_width;
     int size = tag ? src_size[(first + i) % 7] : tgt_size[(first + i) % 6];
     syn_random r;
     r.state = (uint64_t)(first + i) * 77;
