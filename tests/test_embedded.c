@@ -13,14 +13,20 @@
 #include "check.h"
 #include <string.h>
 
-static void answers(const int32_t *model, size_t size, long planned, const char *sentence,
+/* `best`: as the array was written for, `syn embed --best` */
+static void answers(const int32_t *model, size_t size, int best, long planned, const char *sentence,
                     const char *wanted) {
-  long bytes = syn_small_ram(model, size, NULL);
-  void *ram = malloc(bytes > 0 ? (size_t)bytes : 1);
+  syn_small_config config = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
+  long bytes;
+  void *ram;
   int ids[64], out[64], error = 0, count = 0, token = SYN_SMALL_MORE, n = 0;
   char text[100] = "";
   syn_text given;
-  syn_small *s = syn_small_open(ram, bytes > 0 ? (size_t)bytes : 0, model, size, NULL, &error);
+  syn_small *s;
+  config.best = best;
+  bytes = syn_small_ram(model, size, &config);
+  ram = malloc(bytes > 0 ? (size_t)bytes : 1);
+  s = syn_small_open(ram, bytes > 0 ? (size_t)bytes : 0, model, size, &config, &error);
   CHECK(bytes == planned && s, "%s: %ld bytes of RAM, wanted %ld, error %d", wanted, bytes, planned,
         error);
   given.at = sentence;
@@ -36,7 +42,7 @@ static void answers(const int32_t *model, size_t size, long planned, const char 
 }
 
 int main(void) {
-  answers(dates_model, sizeof dates_model, dates_RAM, dates_SENTENCE, dates_ANSWER);
-  answers(commands_model, sizeof commands_model, commands_RAM, commands_SENTENCE, commands_ANSWER);
+  answers(dates_model, sizeof dates_model, 0, dates_RAM, dates_SENTENCE, dates_ANSWER);
+  answers(commands_model, sizeof commands_model, 2, commands_RAM, commands_SENTENCE, commands_ANSWER);
   return CHECK_END("embedded");
 }
