@@ -43,6 +43,6 @@ static void answers(const int32_t *model, size_t size, int best, long planned, c
 
 int main(void) {
   answers(dates_model, sizeof dates_model, 0, dates_RAM, dates_SENTENCE, dates_ANSWER);
-  answers(commands_model, sizeof commands_model, 2, commands_RAM, commands_SENTENCE, commands_ANSWER);
+  answers(commands_model, sizeof commands_model, 1, commands_RAM, commands_SENTENCE, commands_ANSWER);
   return CHECK_END("embedded");
 }
