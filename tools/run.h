@@ -72,11 +72,14 @@ static syn_model *runner_model(syn_context *c, const arguments *a) {
   const char *path = opt_text(a, "model");
   int most = opt_int(a, "max-len");
   syn_model *m = syn_model_load(c, path);
+  int longest;
   check_file(c, path);
-  if (most > syn_model_config(m)->max_len)
-    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
-         syn_model_config(m)->max_len, most);
-  return m;
+  longest = syn_model_config(m)->max_len;
+  if (most <= longest) return m;
+  syn_model_free(m);
+  fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name, longest,
+       most);
+  return NULL;
 }
 
 /* Reads DECODE_OPTIONS; run_configure reads those of sampling, which only `run` has. */
