@@ -10,7 +10,7 @@ command -v python3 >/dev/null || {
   echo "needs python3"
   exit 77
 }
-python3 "$(dirname "$0")/tiny_checkpoints.py" made
+python3 "$here/tiny_checkpoints.py" made
 
 # answers NAME CHECKS: the model of that checkpoint gives the answers, and is a model file
 answers() {
@@ -154,6 +154,75 @@ for part in 300 900 2000 2500; do
   refused "npz, $part bytes" 'syn: c.npz*' c.npz --map gru.map --task lm --decoder 'rnn(cell=gru)' --d-model 8
 done
 printf 'PK\005\006' >c.npz
+# files that would take more memory or time than they have bytes, and other damage
+python3 - <<'END'
+import re, struct, zipfile
+
+def read(path):
+    with open("made/" + path, "rb") as f:
+        return f.read()
+
+def write(path, *parts):
+    with open(path, "wb") as f:
+        f.write(b"".join(parts))
+
+gguf = bytearray(read("gguf-q8_0/model.gguf"))
+for name in re.finditer(rb"(blk\.\d\.[a-z_]+|output|output_norm|token_embd)\.weight", gguf):
+    rank = struct.unpack_from("<I", gguf, name.end())[0]
+    struct.pack_into("<Q", gguf, name.end() + 8 + 8 * rank, 0)
+    if name[1] == b"token_embd":
+        dims = name.end() + 4
+write("shared.gguf", gguf[:len(gguf) * 2 // 3])
+struct.pack_into("<QQ", gguf, dims, 0, 16000000)
+write("empty.gguf", gguf)
+
+stored = read("npz/stored.npz")
+write("crc.npz", stored[:200], bytes([stored[200] ^ 1]), stored[201:])
+with zipfile.ZipFile("one.npz", "w", zipfile.ZIP_DEFLATED) as z:
+    z.writestr("w.npy", b"\x93NUMPY\1\0" + struct.pack("<H", 70) +
+               b"{'descr': '<f4', 'fortran_order': False, 'shape': (25000,), }".ljust(70) + bytes(100000))
+with open("one.npz", "rb") as f:
+    one = f.read()
+first, end = one.index(b"PK\1\2"), one.index(b"PK\5\6")
+write("one.npz", one[:first], one[first:end] * 40, one[end:end + 10], struct.pack("<H", 40), one[end + 12:])
+
+def text(name):
+    return struct.pack("<H", len(name) + 1) + name + b"\0"
+write("none.bin", struct.pack("<I", 2), text(b"TransformerSpec"), struct.pack("<II", 5, 1), text(b"x"),
+      struct.pack("<BIIBI", 2, 1 << 24, 1 << 24, 0, 0))
+write("names.bin", struct.pack("<I", 6), text(b"TransformerSpec"), struct.pack("<II", 5, 1), text(b"x"),
+      struct.pack("<BIBI", 1, 1, 1, 1), b"a", struct.pack("<I", 20000), text(b"0") + text(b"x"),
+      b"".join(text(b"%d" % (i + 1)) + text(b"%d" % i) for i in range(19999)))
+llama = read("llama2c-1/model.bin")
+write("version.bin", llama[:4], struct.pack("<i", -1), llama[8:])
+
+with zipfile.ZipFile("made/npz/stored.npz") as z, zipfile.ZipFile("both.npz", "w") as out:
+    for name in z.namelist():
+        data = z.read(name)
+        if name == "fc_w.npy":  # rows of zeros in front of its own
+            size = struct.unpack_from("<H", data, 8)[0]
+            rows, d = map(int, re.search(rb"\((\d+), (\d+),?\)", data).groups())
+            head = data[10:10 + size].replace(b"(%d," % rows, b"(%d," % (2 * rows))
+            data = data[:8] + struct.pack("<H", len(head)) + head + bytes(4 * rows * d) + data[10 + size:]
+        out.writestr(name, data)
+END
+refused 'tensors that share bytes' '*shares bytes with another one*' shared.gguf
+refused 'a table without columns' '*token_embd.weight is missing, or is no matrix*' empty.gguf
+arrays="--map gru.map --task lm --decoder rnn(cell=gru) --d-model 8 --tie none"
+refused 'a zip file whose files share bytes' '*the directory of this zip file is damaged*' one.npz $arrays
+refused 'a byte that changed' '*is damaged: it has another CRC-32*' crc.npz $arrays
+refused 'items without bytes' '*items of x have no bytes*' none.bin
+refused 'names of names' '*1 is another name of nothing*' names.bin
+refused 'a negative version' '*no checkpoint of llama2.c of version*' version.bin
+sed 's,^out.w fc_w,& 1/2,' gru.map >half.map
+is 'rows of tokens in a part of a tensor' '8 passed, 0 failed' "$("$SYN" import both.npz --map half.map --task lm \
+  --decoder 'rnn(cell=gru)' --d-model 8 --tie none -o m.safetensors --check made/npz/expected.json | tail -1)"
+changed 's/"vocab_size": 19/"vocab_size": 16000000/'
+echo '{' >c/tokenizer.json
+refused 'more tokens than numbers, before the tokenizer is read' '*more than there are numbers*' c
+rm -rf c && cp -r made/bert c
+sed 's/"bert"/"roberta"/; s/"pad_token_id": 0/"pad_token_id": 2147483647/' made/bert/config.json >c/config.json
+refused 'padding behind the places' '*pad_token_id: 2147483647 is not read*' c
 refused 'no directory' '*no directory*' c.npz --map gru.map --task lm --decoder id
 printf 'fmgg\144\0\0\0' >rwkv.bin
 refused RWKV '*RWKV is not read: *' rwkv.bin

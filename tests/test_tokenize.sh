@@ -19,6 +19,8 @@ refuses() { # refuses NAME TOKENIZER MESSAGE
 # -- BERT's list of words: without upper case, texts are read in lower case --
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' low '##er' , new >vocab.txt
 gives vocab.txt vocab.txt 'Lower, LOW odd' 'low ##er , low [UNK]' '5 6 7 5 1' 'lower , low [UNK]'
+sed "s/\$/$(printf '\r')/" vocab.txt >ends.txt
+gives 'lines that end in CR LF' ends.txt 'Lower, LOW odd' 'low ##er , low [UNK]' '5 6 7 5 1' 'lower , low [UNK]'
 printf '%s\n' '[UNK]' Low low >cased.txt
 gives 'upper case' cased.txt 'Low LOW' 'Low [UNK]' '1 0' 'Low [UNK]'
 
@@ -69,6 +71,10 @@ gives 'SentencePiece bpe' bpe.model ' ab' '▁a b' '7 5' ' ab'
 refuses 'words' word.model 'word.model: model_type: word is not read, wanted unigram or bpe'
 head -c 60 uni.model >cut.model
 refuses 'a model that is cut' cut.model 'cut.model: this is no whole model of SentencePiece'
+for size in 58 59; do # behind the mark of a piece, behind its size
+  head -c $size uni.model >cut.model
+  refuses "a model that is cut at $size" cut.model 'cut.model: this is no whole model of SentencePiece'
+done
 
 # -- tokenizer.json --
 model='"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "<s>": 4}, "merges": [["a", "b"]]}'

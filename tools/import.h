@@ -481,7 +481,7 @@ static void place_rows(const syn_param *mine, const map_rule *r, const foreign_v
   size_t i, j;
   for (i = 0; i < rows; i++) {
     size_t row = skip + i;
-    if (v) row = v->number[i] < 0 ? 0 : (size_t)v->number[i];
+    if (v) row = skip + (v->number[i] < 0 ? 0 : (size_t)v->number[i]);
     for (j = 0; j < cols; j++)
       to[i * cols + j] = r->transposed ? x[j * shape[0] + row] : x[row * cols + j];
     if (v && mine->rank == 1 && !real_token(v, (int)i)) to[i] += no_token;
@@ -585,15 +585,20 @@ static void map_run(checkpoint *p) {
    >>import vocabulary   tokens of the checkpoint and ours
    ============================================================================================== */
 
+/* Refuses a vocabulary that would take more memory than the file. */
+static void vocabulary_fits(const checkpoint *p, int count) {
+  double numbers = 0.0;
+  size_t i;
+  for (i = 0; i < p->count; i++) numbers += (double)p->tensors[i].count;
+  if ((double)count > numbers)
+    fail(FAILED_JOB, "%s: a vocabulary of %d, more than there are numbers", p->path, count);
+}
+
 /* Fills number and id of a side from its special tokens, or from its tokenizer. */
 static void vocabulary_make(checkpoint *p, int side, int count) {
   foreign_vocabulary *v = &p->vocabulary[side];
   int i, k, next = 4, specials = 0;
-  double numbers = 0.0;
   v->count = count;
-  for (i = 0; (size_t)i < p->count; i++) numbers += (double)p->tensors[i].count;
-  if ((double)count > numbers)
-    fail(FAILED_JOB, "%s: a vocabulary of %d, more than there are numbers", p->path, count);
   for (i = 0; i < 4; i++) {
     int same = 0;
     if (v->special[i] >= count)
@@ -1051,7 +1056,8 @@ static void bert_head(checkpoint *p, int at, const bert_names *n, const char *he
 static void bert_family(checkpoint *p) {
   const int roberta = json_is(key_of(p, "model_type"), "roberta");
   const int padding = key_token(p, "pad_token_id"),
-            skip = roberta ? (padding < 0 ? 1 : padding) + 1 : 0;
+            places = key_size(p, "max_position_embeddings", 512),
+            skip = roberta && padding < places ? (padding < 0 ? 1 : padding) + 1 : 0;
   const int layers = key_layers(p, "num_hidden_layers", 12),
             types = key_size(p, "type_vocab_size", 2);
   const int n = key_size(p, "intermediate_size", 3072);
@@ -1065,7 +1071,9 @@ static void bert_family(checkpoint *p) {
   p->k.d_model = key_size(p, "hidden_size", 768);
   p->k.heads = key_size(p, "num_attention_heads", 12);
   p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.1);
-  length_is(p, key_size(p, "max_position_embeddings", 512) - skip, 1);
+  if (skip >= places || (roberta && !skip))
+    key_fail(p, "pad_token_id", key_of(p, "pad_token_id"), "a place of max_position_embeddings");
+  length_is(p, places - skip, 1);
   specials_are(p, padding, -1, key_token(p, "bos_token_id"),
                larger(key_token(p, "sep_token_id"), key_token(p, "eos_token_id")));
   put_line(&p->encoder,
@@ -1184,16 +1192,19 @@ static void safetensors_add(checkpoint *p, const char *path) {
 /* The files that an index names, each once. */
 static void safetensors_index(checkpoint *p, const char *folder, const char *path) {
   json index = json_parse(read_file(path), path);
-  const json_value *map = json_get(&index, index.at, "weight_map"), *v, *w;
-  for (v = json_first(map); v; v = json_after(&index, v)) {
+  const json_value *v = json_first(json_get(&index, index.at, "weight_map"));
+  syn_text seen[IMPORT_FILES];
+  size_t files = 0, k;
+  for (; v; v = json_after(&index, v)) {
     char name[200], *file;
-    for (w = json_first(map); w != v && !text_equal(w->text, v->text);) w = json_after(&index, w);
-    if (w != v) continue;
+    for (k = 0; k < files && !text_equal(seen[k], v->text);) k++;
+    if (k < files && v->kind == JSON_TEXT) continue;
     snprintf(name, sizeof name, "%.*s", (int)(v->text.size < 199 ? v->text.size : 199), v->text.at);
     if (v->kind != JSON_TEXT || strpbrk(name, "/\\"))
       fail(FAILED_JOB, "%s: weight_map wants names of files in this folder", path);
     file = path_inside(folder, name);
-    safetensors_add(p, file);
+    safetensors_add(p, file); /* at most IMPORT_FILES */
+    seen[files++] = v->text;
     free(file);
   }
   json_free(&index);
@@ -1373,7 +1384,7 @@ static void llama2c_read(checkpoint *p, const char *path) {
   if (h[5] < 0) h[5] = h[5] < -(1 << 24) ? 0 : -h[5];
   for (i = 0; i < 7; i++)
     if (h[i] < 1 || h[i] > 1 << 24) break;
-  if (i < 7 || version > 2 || h[0] % h[3] || h[3] % h[4] || (size_t)h[2] > r.left ||
+  if (i < 7 || version < 0 || version > 2 || h[0] % h[3] || h[3] % h[4] || (size_t)h[2] > r.left ||
       (version == 2 && !group))
     fail(FAILED_JOB, "%s: this is no checkpoint of llama2.c of version 0, 1 or 2", p->path);
   llama2c_tensors(&r, h, version, tied, group);
@@ -1408,6 +1419,7 @@ static void ct2_tensor(reader *r, uint32_t version) {
   if (version < 4) { /* the size of an item in place of a type */
     t->type = type == 4 ? FOREIGN_F32 : type == 2 ? FOREIGN_I16 : type == 1 ? FOREIGN_I8 : t->type;
     t->bytes = size_mul(type, bytes);
+    if (!type) fail(FAILED_JOB, "%s: items of %s have no bytes", r->p->path, name);
   } else {
     if (type < COUNT(types)) t->type = types[type];
     t->bytes = bytes;
@@ -1536,8 +1548,8 @@ static void ct2_vocabulary(checkpoint *p, int side, const char *folder, const ch
   syn_text *names, rest, line;
   buffer b;
   int i;
-  if (!t || t->rank != 2 || t->shape[0] > 1 << 24)
-    fail(FAILED_JOB, "%s: tensor %s is missing", p->path, embeddings);
+  if (!t || t->rank != 2 || !t->count || t->shape[0] > 1 << 24)
+    fail(FAILED_JOB, "%s: tensor %s is missing, or is no matrix", p->path, embeddings);
   b = read_text(path);
   rest = buffer_text(&b);
   checkpoint_keep(p, b.at);
@@ -1565,7 +1577,7 @@ static void ct2_read(checkpoint *p, const char *folder, const char *path) {
   const uint32_t version = reader_int(&r);
   const char *spec = ct2_text(&r);
   uint32_t i, count;
-  foreign *from;
+  size_t stored;
   if (version < 2 || version > 6 || strncmp(spec, "Transformer", 11) || strstr(spec, "Decoder"))
     fail(FAILED_JOB,
          "%s: version %lu of %s is not read; wanted: 2 to 6, TransformerBase, "
@@ -1573,16 +1585,18 @@ static void ct2_read(checkpoint *p, const char *folder, const char *path) {
          path, (unsigned long)version, spec);
   reader_int(&r); /* revision */
   for (i = 0, count = reader_int(&r); i < count; i++) ct2_tensor(&r, version);
+  stored = p->count; /* other names are of these, which are sorted to find them */
+  if (stored) qsort(p->tensors, stored, sizeof *p->tensors, foreign_order);
   for (i = 0, count = version < 3 ? 0 : reader_int(&r); i < count; i++) {
-    const char *name = ct2_text(&r), *of = ct2_text(&r);
-    size_t k = 0;
-    while (k < p->count && strcmp(p->tensors[k].name, of)) k++;
-    if (k == p->count) fail(FAILED_JOB, "%s: %s is another name of nothing", path, name);
+    foreign wanted, *from;
+    const char *name = ct2_text(&r);
+    wanted.name = ct2_text(&r);
     checkpoint_add(p, name, 0, 0);
-    from = &p->tensors[k];
+    from = (foreign *)bsearch(&wanted, p->tensors, stored, sizeof wanted, foreign_order);
+    if (!from) fail(FAILED_JOB, "%s: %s is another name of nothing", path, name);
     p->tensors[p->count - 1] = *from;
-    from->used = 1;
     p->tensors[p->count - 1].name = name;
+    from->used = 1;
   }
   if (r.left) fail(FAILED_JOB, "%s: %.0f bytes too many", path, (double)r.left);
   qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
@@ -1913,11 +1927,14 @@ static void gguf_keys_done(const gguf *g, const char *a) {
 static void gguf_places(gguf *g, const reader *r, const uint64_t *places, size_t size) {
   const size_t unit = (size_t)gguf_int(g, "general.", "alignment", 32);
   const size_t head = size - r->left, data = (head + unit - 1) / unit * unit;
-  size_t i;
+  size_t left = r->left, i; /* tensors that share bytes would take more memory than the file */
   for (i = 0; i < g->p->count; i++) {
     foreign *t = &g->p->tensors[i];
     if (data > size || places[i] > size - data || t->bytes > size - data - (size_t)places[i])
       fail(FAILED_JOB, "%s: tensor %s lies behind its end", g->p->path, t->name);
+    if (t->bytes > left)
+      fail(FAILED_JOB, "%s: tensor %s shares bytes with another one", g->p->path, t->name);
+    left -= t->bytes;
     t->data = r->at - head + data + (size_t)places[i];
   }
 }
@@ -1956,8 +1973,8 @@ static void gguf_read(checkpoint *p, const char *path) {
   specials_are(p, gguf_token(&g, "padding_token_id"), gguf_token(&g, "unknown_token_id"),
                gguf_token(&g, "bos_token_id"), gguf_token(&g, "eos_token_id"));
   table = checkpoint_find(p, gpt2 ? "wte.weight" : "embed_tokens.weight");
-  if (!table || table->rank != 2 || table->shape[0] > 1 << 24)
-    fail(FAILED_JOB, "%s: tensor token_embd.weight is missing", path);
+  if (!table || table->rank != 2 || !table->count || table->shape[0] > 1 << 24)
+    fail(FAILED_JOB, "%s: tensor token_embd.weight is missing, or is no matrix", path);
   p->vocabulary[0].count = p->vocabulary[1].count = (int)table->shape[0];
   gguf_tokenizer(&g, table->shape[0]);
   gguf_keys_done(&g, gpt2 ? "gpt2." : text_is(name->text, "qwen2") ? "qwen2." : "llama.");
@@ -2172,6 +2189,17 @@ static void npy_read(checkpoint *p, const char *name, const unsigned char *at, s
     fail(FAILED_JOB, "%s: %s has another size than its shape", p->path, name);
 }
 
+/* CRC-32, as zip files have it. */
+static uint32_t zip_crc(const unsigned char *at, size_t size) {
+  uint32_t crc = 0xFFFFFFFF;
+  int k;
+  for (; size; size--) {
+    crc ^= *at++;
+    for (k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+  }
+  return ~crc;
+}
+
 /* A file of the zip, by its entry in the directory: 46 bytes and its name. */
 static void npz_entry(checkpoint *p, const unsigned char *file, size_t size,
                       const unsigned char *entry) {
@@ -2206,6 +2234,8 @@ static void npz_entry(checkpoint *p, const unsigned char *file, size_t size,
     data = z.out = (unsigned char *)checkpoint_keep(p, take(whole, 1));
     inflate(&z);
   }
+  if (zip_crc(data, whole) != little32(entry + 16))
+    fail(FAILED_JOB, "%s: %s is damaged: it has another CRC-32", p->path, name);
   npy_read(p, name, data, whole);
 }
 
@@ -2213,15 +2243,16 @@ static void npz_entry(checkpoint *p, const unsigned char *file, size_t size,
 static void npz_read(checkpoint *p, const char *path) {
   reader r = reader_of(p, path);
   const size_t size = r.left;
-  size_t end = size < 22 ? 0 : size - 22, at, count;
+  size_t end = size < 22 ? 0 : size - 22, left = size, at, count;
   while (end && size - end < 65558 && memcmp(r.at + end, "PK\5\6", 4) != 0) end--;
   if (size < 22 || memcmp(r.at + end, "PK\5\6", 4) != 0)
     fail(FAILED_JOB, "%s: this zip file has no directory", path);
   at = little32(r.at + end + 16);
   for (count = little16(r.at + end + 10); count; count--) {
     if (at > end || end - at < 46 || memcmp(r.at + at, "PK\1\2", 4) != 0 ||
-        end - at - 46 < little16(r.at + at + 28))
+        end - at - 46 < little16(r.at + at + 28) || little32(r.at + at + 20) > left)
       fail(FAILED_JOB, "%s: the directory of this zip file is damaged", path);
+    left -= little32(r.at + at + 20); /* files that share bytes would take more memory than it */
     npz_entry(p, r.at, size, r.at + at);
     at +=
         46 + (size_t)little16(r.at + at + 28) + little16(r.at + at + 30) + little16(r.at + at + 32);
@@ -2457,6 +2488,7 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
   p->path = path;
   p->banned = -1;
   checkpoint_read(p);
+  for (side = 0; side < 2; side++) vocabulary_fits(p, p->vocabulary[side].count);
   checkpoint_tokenizer(p);
   for (side = 0; side < 2; side++) {
     int *special = p->vocabulary[side].special;

@@ -169,24 +169,25 @@ static int proto_varint(syn_text *rest, uint64_t *value) {
   return 0;
 }
 
-/* The next field of a message, which moves behind it; 0: there is none, or it is damaged. */
-static int proto_next(syn_text *rest, proto_field *f) {
+/* The next field of a message, which moves behind it; 0: there is none, or it is damaged, and the
+   message stays where it is. */
+static int proto_next(syn_text *message, proto_field *f) {
+  syn_text rest = *message;
   uint64_t key, size = 0;
   int i, fixed;
-  if (!rest->size || !proto_varint(rest, &key)) return 0;
+  if (!rest.size || !proto_varint(&rest, &key)) return 0;
   f->number = key >> 3;
   f->value = 0;
-  f->bytes.at = rest->at;
-  f->bytes.size = 0;
   fixed = (key & 7) == 1 ? 8 : (key & 7) == 5 ? 4 : 0;
-  if ((key & 7) == 0) return proto_varint(rest, &f->value);
-  if ((key & 7) == 2 && !proto_varint(rest, &size)) return 0;
-  if ((!fixed && (key & 7) != 2) || (uint64_t)fixed > rest->size || size > rest->size) return 0;
-  for (i = fixed - 1; i >= 0; i--) f->value = f->value << 8 | (unsigned char)rest->at[i];
-  f->bytes.at = rest->at;
+  if ((key & 7) == 0 && !proto_varint(&rest, &f->value)) return 0;
+  if ((key & 7) == 2 && !proto_varint(&rest, &size)) return 0;
+  if ((!fixed && (key & 7) != 0 && (key & 7) != 2) || size > rest.size) return 0;
+  if ((size_t)fixed > rest.size) return 0;
+  for (i = fixed - 1; i >= 0; i--) f->value = f->value << 8 | (unsigned char)rest.at[i];
+  f->bytes.at = rest.at;
   f->bytes.size = (size_t)size;
-  rest->at += (size_t)size + (size_t)fixed;
-  rest->size -= (size_t)size + (size_t)fixed;
+  message->at = rest.at + (size_t)size + (size_t)fixed;
+  message->size = rest.size - (size_t)size - (size_t)fixed;
   return 1;
 }
 
@@ -273,9 +274,10 @@ static syn_tokenizer *read_vocab_txt(syn_context *c, token_list *l, size_t rows)
   syn_text rest = buffer_text(&l->bytes), line;
   int upper = 0;
   while (rest.size && next_piece(&rest, "\n", &line)) {
-    const int special = line.size > 2 && line.at[0] == '[' && line.at[line.size - 1] == ']';
+    int special;
     size_t i;
     if (line.size && line.at[line.size - 1] == '\r') line.size--;
+    special = line.size > 2 && line.at[0] == '[' && line.at[line.size - 1] == ']';
     for (i = 0; i < line.size && !special; i++) upper |= line.at[i] >= 'A' && line.at[i] <= 'Z';
     token_special(l, (int)l->count, line);
     token_set(l, l->count, line, 0.0,
@@ -608,6 +610,8 @@ static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t ro
   token_list l = token_list_of(file);
   syn_tokenizer *t;
   l.bytes = read_file(file);
+  put_byte(&l.bytes, 0);
+  l.bytes.size--;
   if (l.bytes.size && l.bytes.at[strspn(l.bytes.at, " \t\r\n") % l.bytes.size] == '{')
     t = read_token_json(c, &l, rows);
   else if (l.bytes.size > 2 && l.bytes.at[0] == '\n' && !is_word_list(&l.bytes))
