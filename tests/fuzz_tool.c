@@ -10,7 +10,7 @@
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
   X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
-  X(wrote) X(learned) X(lines) X(measured)
+  X(wrote) X(learned) X(lines) X(measured) X(imported)
 
 #ifndef FUZZ_LINKED
 #define FUZZ_LINKED /* tools/syn.c has the library */
@@ -98,6 +98,7 @@ static char own_folder[64], own_paths[2][400];
 
 /* The name inside the folder; null: one that leads out of it. */
 static const char *inside(const char *path, int which) {
+  if (!strncmp(path, "./", 2)) path += 2;
   if (!*path || strchr(path, '/') || strlen(path) > 200 || !strcmp(path, ".") ||
       !strcmp(path, ".."))
     return NULL;
@@ -215,6 +216,7 @@ static int run_tool(int count, char **words) {
   fuzz_mark(status == 0 ? MARK_succeeded : status == 1 ? MARK_failed : MARK_misused);
   if (!status && count > 1 && !strcmp(words[1], "train")) fuzz_mark(MARK_trained);
   if (!status && count > 1 && !strcmp(words[1], "run")) fuzz_mark(MARK_decoded);
+  if (!status && count > 1 && !strcmp(words[1], "import")) fuzz_mark(MARK_imported);
   FUZZ_WANT(status >= 0 && status <= 2, "status %d", status);
   return status;
 }
@@ -420,7 +422,8 @@ static void fuzz_one(void) {
       "tokenize --tokenizer text text",
       "import text -o new",
       "import text --map data --task lm --decoder rnn --d-model 8 -o new",
-      "tokenize --tokenizer text --check text"};
+      "tokenize --tokenizer text --check text",
+      "import model -o new"};
   static const char *const of_table[] = {
       "train --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9 --tokenizer "
       "char",
@@ -447,6 +450,10 @@ static void fuzz_one(void) {
   put_file("model", what == 1 ? text : model.at, what == 1 ? most : model.size);
   put_file("data", table, sizeof table - 1);
   put_file("text", text, most);
+  if (what == 2 && which == 16) { /* a checkpoint of Hugging Face, with names of another program */
+    put_file("config.json", text, most);
+    put_file("model.safetensors", model.at, model.size);
+  }
   text_in = fopen(inside("text", 0), "rb");
   if (!text_in) abort();
   if (what == 0) run_words(text);
@@ -495,6 +502,125 @@ static void seed_sequences(void) {
     snprintf(name, sizeof name, "sequence%d", i);
     seed_line(name, 4, 0, bytes, size + sizeof head);
   }
+}
+
+/* -- checkpoints of other programs, with weights of 0 -- */
+
+typedef struct made {
+  unsigned char at[3000];
+  size_t size;
+} made;
+
+static void made_bytes(made *m, const void *at, size_t size) {
+  if (size > sizeof m->at - m->size) abort();
+  if (at) memcpy(m->at + m->size, at, size);
+  m->size += size;
+}
+/* A number of so many bytes, little-endian. */
+static void made_number(made *m, uint64_t x, int bytes) {
+  for (; bytes; bytes--, x >>= 8) {
+    const unsigned char byte = (unsigned char)x;
+    made_bytes(m, &byte, 1);
+  }
+}
+static void made_text(made *m, const char *text) {
+  made_number(m, strlen(text), 8);
+  made_bytes(m, text, strlen(text));
+}
+
+/* GGUF of a llama of one layer with 2 numbers a token, and its tokenizer of 5 tokens. */
+static void seed_gguf(void) {
+  static const char *const numbers[] = {"context_length",   "embedding_length",
+                                        "block_count",      "feed_forward_length",
+                                        "attention.head_count"};
+  static const int values[] = {8, 2, 1, 2, 1};
+  static const struct {
+    const char *name;
+    int columns, rows; /* 0: a vector */
+  } tensors[] = {{"token_embd", 2, 5},        {"output_norm", 2, 0},      {"output", 2, 5},
+                 {"blk.0.attn_norm", 2, 0},   {"blk.0.attn_q", 2, 2},     {"blk.0.attn_k", 2, 2},
+                 {"blk.0.attn_v", 2, 2},      {"blk.0.attn_output", 2, 2}, {"blk.0.ffn_norm", 2, 0},
+                 {"blk.0.ffn_gate", 2, 2},    {"blk.0.ffn_up", 2, 2},     {"blk.0.ffn_down", 2, 2}};
+  static const char *const tokens[] = {"<unk>", "<s>", "</s>", "\xE2\x96\x81", "a"};
+  made m = {{0}, 0};
+  char name[60];
+  size_t i;
+  made_bytes(&m, "GGUF\3\0\0", 8);
+  made_number(&m, COUNT(tensors), 8);
+  made_number(&m, 4 + COUNT(numbers), 8);
+  made_text(&m, "general.architecture"), made_number(&m, 8, 4), made_text(&m, "llama");
+  for (i = 0; i < COUNT(numbers); i++) {
+    snprintf(name, sizeof name, "llama.%s", numbers[i]);
+    made_text(&m, name), made_number(&m, 4, 4), made_number(&m, (uint64_t)values[i], 4);
+  }
+  made_text(&m, "tokenizer.ggml.model"), made_number(&m, 8, 4), made_text(&m, "llama");
+  made_text(&m, "tokenizer.ggml.tokens"), made_number(&m, 9, 4), made_number(&m, 8, 4);
+  for (i = 0, made_number(&m, 5, 8); i < 5; i++) made_text(&m, tokens[i]);
+  made_text(&m, "tokenizer.ggml.scores"), made_number(&m, 9, 4), made_number(&m, 6, 4);
+  made_number(&m, 5, 8), made_bytes(&m, NULL, 20);
+  for (i = 0; i < COUNT(tensors); i++) {
+    snprintf(name, sizeof name, "%s.weight", tensors[i].name);
+    made_text(&m, name), made_number(&m, tensors[i].rows ? 2 : 1, 4);
+    made_number(&m, (uint64_t)tensors[i].columns, 8);
+    if (tensors[i].rows) made_number(&m, (uint64_t)tensors[i].rows, 8);
+    made_number(&m, 0, 4), made_number(&m, 64 * i, 8); /* f32 */
+  }
+  made_bytes(&m, NULL, 64 * COUNT(tensors) + 32);
+  seed_line("gguf", 2, 13, m.at, m.size);
+}
+
+/* llama2.c, version 1: width, hidden width, layers, heads, heads of k and v, tokens, places. */
+static void seed_llama2c(void) {
+  static const int header[] = {0x616B3432, 1, 2, 2, 1, 1, 1, 5, 4, 1};
+  made m = {{0}, 0};
+  size_t i;
+  for (i = 0; i < COUNT(header); i++) made_number(&m, (uint64_t)header[i], 4);
+  made_bytes(&m, NULL, 256 - m.size + 4 * 44);
+  seed_line("llama2c", 2, 13, m.at, m.size);
+}
+
+/* CTranslate2, version 6: integers with a scale, a number, and a second name. */
+static void ct2_entry(made *m, const char *name, int rows, int columns, int type, size_t bytes) {
+  made_number(m, strlen(name) + 1, 2), made_bytes(m, name, strlen(name) + 1);
+  made_number(m, columns ? 2 : rows ? 1 : 0, 1);
+  if (rows) made_number(m, (uint64_t)rows, 4);
+  if (columns) made_number(m, (uint64_t)columns, 4);
+  made_number(m, (uint64_t)type, 1), made_number(m, bytes, 4), made_bytes(m, NULL, bytes);
+}
+static void seed_ct2(void) {
+  made m = {{0}, 0};
+  made_number(&m, 6, 4), made_number(&m, 16, 2), made_bytes(&m, "TransformerSpec", 16);
+  made_number(&m, 5, 4), made_number(&m, 6, 4);
+  ct2_entry(&m, "encoder/layer_0/ffn/linear_0/weight", 2, 2, 1, 4);
+  ct2_entry(&m, "encoder/layer_0/ffn/linear_0/weight_scale", 2, 0, 0, 8);
+  ct2_entry(&m, "decoder/layer_0/ffn/linear_0/weight", 2, 2, 0, 16);
+  ct2_entry(&m, "encoder/num_heads", 0, 0, 2, 2);
+  ct2_entry(&m, "encoder/embeddings_0/weight", 5, 2, 0, 40);
+  ct2_entry(&m, "shared", 5, 2, 5, 20);
+  made_number(&m, 1, 4), made_number(&m, 26, 2), made_bytes(&m, "decoder/embeddings/weight", 26);
+  made_number(&m, 7, 2), made_bytes(&m, "shared", 7);
+  seed_line("ct2", 2, 13, m.at, m.size);
+}
+
+/* An npz of two arrays, the second one deflated by codes of its own; a configuration of gpt2. */
+static void seed_others(void) {
+  static const char npz[] =
+      "PK\3\4\24\0\0\0\0\0\0\0!\0\242\353\6]K\0\0\0K\0\0\0\7\0\0\0emb.npy\223NUMPY\1\09\0{'de"
+      "scr': '<f4', 'fortran_order': False, 'shape': (2,), }\0\0\0\0\0\0\0\0PK\3\4\24\0\0\0"
+      "\10\0\0\0!\0A\374\361\220\252\0\0\0\205\1\0\0\5\0\0\0w.npy\315\2161\12\2A\14E\363\3!"
+      "\327\330n\24\266\20\261R\213\244\261Sl,\254d\321\25\13qe\327N<\205\27\366\357-\204\311"
+      "0y\363\346g\276\273\303v\177\204\254\344].\355p\356\313\262*\353\353\242\324U\271v\375"
+      "\253o\36\247\256\277\264#\3374\367\241%\37n\315\263e\77\231\317\352\305\264\256>\310"
+      "\20MOIq\4\340\21n\2\11\23!\203\300\323\314\322E\11\34\60XXj\244%T\220\302#\275\4x=Z|"
+      "\10\343F:z\14e\12\333 \246&\242J\311\234)AJ\310EMG\235\2254\\5\341\234/\377\376\277\37"
+      "PK\1\2\24\3\24\0\0\0\0\0\0\0!\0\242\353\6]K\0\0\0K\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\200\1"
+      "\0\0\0\0emb.npyPK\1\2\24\3\24\0\0\0\10\0\0\0!\0A\374\361\220\252\0\0\0\205\1\0\0\5\0\0"
+      "\0\0\0\0\0\0\0\0\0\200\1p\0\0\0w.npyPK\5\6\0\0\0\0\2\0\2\0h\0\0\0=\1\0\0\0\0";
+  static const char config[] =
+      "{\"model_type\": \"gpt2\", \"n_embd\": 4, \"n_layer\": 1, \"n_head\": 2, "
+      "\"n_positions\": 8, \"vocab_size\": 9, \"bos_token_id\": 5, \"eos_token_id\": 5}";
+  seed_line("npz", 2, 14, npz, sizeof npz - 1);
+  seed_line("config", 2, 16, config, sizeof config - 1);
 }
 
 static void fuzz_seeds(void) {
@@ -551,8 +677,12 @@ static void fuzz_seeds(void) {
   }
   for (i = 0; i < 8; i++) {
     snprintf(name, sizeof name, "tokens%d", i);
-    seed_line(name, 2, i < 7 ? 12 : 13, tokens[i].at, tokens[i].size);
+    seed_line(name, 2, i < 7 ? 12 : 15, tokens[i].at, tokens[i].size);
   }
+  seed_gguf();
+  seed_llama2c();
+  seed_ct2();
+  seed_others();
   free(b.at);
   seed_sequences();
 }

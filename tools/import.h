@@ -2234,9 +2234,9 @@ static void npz_entry(checkpoint *p, const unsigned char *file, size_t size,
     data = z.out = (unsigned char *)checkpoint_keep(p, take(whole, 1));
     inflate(&z);
   }
+  npy_read(p, name, data, whole);
   if (zip_crc(data, whole) != little32(entry + 16))
     fail(FAILED_JOB, "%s: %s is damaged: it has another CRC-32", p->path, name);
-  npy_read(p, name, data, whole);
 }
 
 /* The directory stands at the end; the record that tells where, in the last 64 KiB. */
