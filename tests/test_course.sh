@@ -127,10 +127,16 @@ echo 'no C' >spells/01_number.c
 { echo '#define main other'; echo '#define check_wrong(e, g, f, t) 0'; echo '#define check_equal(e, g) 1'; cat "$dir/one.c"; } >defines/01_number.c
 sed 's/  (void)c;/  exit(0);/' "$dir/one.c" >leaves/01_number.c
 sed 's/  (void)c;/  puts("exercise 01: all 8 values are right"); puts("\\"prints\\",\\"01\\",\\"guess\\",1"); exit(0);/' "$dir/one.c" >prints/01_number.c
+waits=
+if command -v timeout >/dev/null; then
+  mkdir waits && waits='waits 2'
+  { echo '#include <unistd.h>'; sed 's/  check("loss", loss);/  sleep(99);/' right/01_number.c; } >waits/01_number.c
+fi
 cd "$dir/examples/course" || exit 1
 many grade N=1 FROM="$from" KEY=secret TIME=1 2>/dev/null >"$dir/grades.csv"
 points() { awk -F'"' -v s="$1" '$2 == s { n++; p += substr($7, 2) } END { print p + 0 " of " n + 0 }' "$dir/grades.csv"; }
-for pair in "right 11" "half 9" "holes 0" "missing 0" "crash 2" "loop 2" "spells 0" "defines 0" "leaves 0" "prints 0"; do
+for pair in "right 11" "half 9" "holes 0" "missing 0" "crash 2" "loop 2" "spells 0" "defines 0" "leaves 0" "prints 0" \
+  ${waits:+"$waits"}; do
   has "grade of ${pair% *}" "${pair#* } of 11" "$(points "${pair% *}")"
 done
 has 'the first line' '"student","exercise","value","points"' "$(head -n 1 "$dir/grades.csv")"

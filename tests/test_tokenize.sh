@@ -98,6 +98,8 @@ printf '%s' '{"normalizer": {"type": "BertNormalizer", "clean_text": true, "hand
   "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": {"type": "WordPiece",
   "continuing_subword_prefix": "##", "vocab": {"[UNK]": 0, "a": 1, "##b": 2}}}' >words.json
 gives 'WordPiece' words.json 'AB c' 'a ##b [UNK]' '1 2 0' 'ab [UNK]'
+printf '%s' "{$level, \"model\": {\"type\": \"BPE\", \"vocab\": [0, 1], \"merges\": []}}" >list.json
+refuses 'numbers without names' list.json 'list.json: no vocabulary is there'
 printf '%s' '{"model": {"type": "WordLevel", "vocab": {"a": 0}}}' >level.json
 refuses 'WordLevel' level.json 'level.json: model: its type is not read'
 for text in '{"model": {"vocab": {"a": 0}' '{"model": {"vocab": {"a": 0}}} x' '{"a": "\ud800"}' '{"a": 01x}' \

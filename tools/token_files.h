@@ -316,7 +316,7 @@ static syn_tokenizer *read_llama2c(syn_context *c, token_list *l, size_t rows) {
 
 /* The names of an object with their numbers. */
 static void read_vocab(token_list *l, const json_value *vocab) {
-  const json_value *v = json_first(vocab);
+  const json_value *v = vocab && vocab->kind == JSON_OBJECT ? json_first(vocab) : NULL;
   for (; v; v = json_after(&l->tree, v)) {
     const int number = json_int(v, -1);
     if (number < 0)
