@@ -226,7 +226,7 @@ refused 'padding behind the places' '*pad_token_id: 2147483647 is not read*' c
 refused 'no directory' '*no directory*' c.npz --map gru.map --task lm --decoder id
 printf 'fmgg\144\0\0\0' >rwkv.bin
 refused RWKV '*RWKV is not read: *' rwkv.bin
-refused 'no checkpoint' '*a checkpoint is wanted*' nothing
+refused 'no checkpoint' '*a file that exists: .gguf*' nothing
 refused 'a table of places' '*has 16 places*' made/gpt2 --max-len 17
 
 echo "import: $checks checks, $failed failed"

@@ -5,6 +5,7 @@
 # Run from anywhere: sh tests/test_signals.sh    CC names the compiler, SYN a tool already built.
 # Ends with "signals: N checks, N failed"; exit 1 when any failed.
 
+root=$(cd "$(dirname "$0")/.." && pwd)
 . "$(dirname "$0")/checks.sh"
 need_syn
 at_least() { # at_least NAME LEAST NUMBER
@@ -19,7 +20,7 @@ refused() { # refused NAME PATTERN ARGUMENT...
 }
 
 # -- gestures --
-"${CC:-cc}" -O1 "$ROOT/examples/signals/gestures.c" -o gestures -lm
+"${CC:-cc}" -O1 "$root/examples/signals/gestures.c" -o gestures -lm
 ./gestures train 450 1 >train.tsv
 ./gestures test 90 2 >test.tsv
 is "rows" 450 "$(wc -l <train.tsv | tr -d ' ')"
@@ -65,11 +66,11 @@ for task in classify regress_rows seq2seq; do
 done
 
 # -- answers of an independent program, tests/golden_src/features.py --
-"$SYN" golden "$ROOT"/tests/golden_features/*.safetensors >out
+"$SYN" golden "$root"/tests/golden_features/*.safetensors >out
 is "golden: passed" "4 passed, 0 failed" "$(tail -1 out)"
 case $(sed -n 's/^hash //p' out) in
   inexact) ;;
-  *) is "golden: hash" "$(cat "$ROOT/tests/golden_features/hash.txt")" "$(sed -n 's/^hash //p' out)" ;;
+  *) is "golden: hash" "$(cat "$root/tests/golden_features/hash.txt")" "$(sed -n 's/^hash //p' out)" ;;
 esac
 
 # -- refused --
@@ -92,6 +93,7 @@ printf '1 2\t1 2\n1 2 3 4\t1\n' >bad.tsv
 refused "targets" 'bad.tsv line 2 has 1 numbers, wanted rows of 2' train --task regress --features 2 --data bad.tsv --output x.st
 printf '1 2\tup\n1 2 3 4\tup\n' >bad.tsv
 refused "tags" 'bad.tsv line 2 has 1 tags for 2 tokens' train --task tag --features 2 --data bad.tsv --output x.st
+refused "no metric" 'all are bleu *, of regress mse mae r2' eval --model regress.st --data r.tsv --metric mean
 refused "trace" 'has no tokenizer' trace --model regress.st --output x.html --input '1 2'
 
 echo "signals: $checks checks, $failed failed"

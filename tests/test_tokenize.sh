@@ -126,6 +126,9 @@ text=$(cut -f 1 data.tsv | head -n 1)
 printf '%s' '{"a": 16000000}' >large.json && cp large.json vocab.json && : >merges.txt
 refuses 'a large number' large.json 'large.json: token number 16000000 is too large for the file'
 is 'a model: back' "$text" "$(printf '%s\n' "$text" | "$SYN" tokenize -m m --ids | "$SYN" tokenize -m m --back)"
+"$SYN" train --data data.tsv --task lm --tokenizer char --decoder id --d-model 4 --heads 1 --steps 1 --warmup 1 -o lm 2>err
+printf 'a\n' | "$SYN" tokenize -m lm --side source >out 2>err
+is 'a model without sources' 'syn: lm has no source tokenizer' "$(cat err)"
 printf 'a\n' | "$SYN" tokenize >out 2>err
 is 'neither: status' 2 $?
 is 'neither' 'syn: tokenize wants --tokenizer or --model, one of them' "$(cat err)"

@@ -2363,7 +2363,8 @@ static void checkpoint_read(checkpoint *p) {
   size_t got = f ? fread(head, 1, sizeof head, f) : 0;
   if (!f || !got)
     fail(FAILED_JOB,
-         "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file", p->path);
+         "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file that exists: "
+         ".gguf, .npz, .safetensors, .bin of llama2.c", p->path);
   fclose(f);
   if (got > 4 && little32(head) == 0x67676D66)
     fail(FAILED_JOB, "%s: RWKV is not read: the language has no linear attention with decay", path);

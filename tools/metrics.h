@@ -471,6 +471,7 @@ static const metric_row metric_rows[] = {
   "bleu chrf chrf++ ter wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider meteor-es f1 " \
   "mcc entity_f1 entity_precision entity_recall pearson spearman"
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
+#define NUMBER_NAMES "mse mae r2"       /* of a model of regress or regress_rows */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
   "right, whatever white space is between their words, of accuracy in every byte; " \
@@ -487,10 +488,11 @@ static const metric_row *metric_find(syn_text name) {
     nearest_try(&near, name, metric_rows[i].name);
   }
   if (!name.size)
-    fail(WRONG_USE, "a name in the list of --metric is empty; all are %s, of eval also %s",
-         METRIC_NAMES, LOSS_NAMES);
-  fail(WRONG_USE, "no metric %.*s; the nearest is %s, all are %s, of eval also %s",
-       short_size(name), name.at, near.name, METRIC_NAMES, LOSS_NAMES);
+    fail(WRONG_USE,
+         "a name in the list of --metric is empty; all are %s, of eval also %s, of regress %s",
+         METRIC_NAMES, LOSS_NAMES, NUMBER_NAMES);
+  fail(WRONG_USE, "no metric %.*s; the nearest is %s, all are %s, of eval also %s, of regress %s",
+       short_size(name), name.at, near.name, METRIC_NAMES, LOSS_NAMES, NUMBER_NAMES);
   return NULL;
 }
 

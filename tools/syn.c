@@ -70,7 +70,8 @@
   {"preset", 0, TEXT, "", "NAME", \
    "a published network, syn presets lists them; other options given win over its own"}, \
   {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag|mlm|regress|regress_rows", \
-   "what the network is for; regress: numbers, regress_rows: for each row of features"}, \
+   "what the network is for; regress: answers with numbers, regress_rows: with numbers for each row " \
+   "of features"}, \
   {"features", 0, INT, "0", "0..65536", \
    "a source is rows of so many numbers, with blanks between all of them; 0: text"}, \
   {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; not given: " PLAIN_CHAIN \
@@ -107,8 +108,8 @@ static const option train_options[] = {
     SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, READS, "", "FILE",
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
-     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line. With --features the "
-     "text is numbers; regress: numbers TAB targets"},
+     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line. "
+     "With --features the text is numbers; regress, regress_rows: numbers TAB targets"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
      "target lines; a TAB is followed by another accepted target, but labels and tags have one"},
@@ -210,8 +211,9 @@ static const option eval_options[] = {
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE", "target lines"},
     {"metric", 0, TEXT, "", "LIST",
-     "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
-     "; not given: ppl,bleu, lm: nats,ppl, classify and tag: accuracy, regress: mse,mae,r2"},
+     "separated by commas: " LOSS_NAMES " " METRIC_NAMES "; regress: " NUMBER_NAMES METRIC_NOTE
+     "; not given: ppl,bleu, lm: nats,ppl, mlm: nats,accuracy, classify and tag: accuracy, "
+     "regress: mse,mae,r2"},
     {"reject", 0, FLAG, "off", "",
      "instead of metrics: the model in int8, as on a board, refuses outputs with a token below a "
      "threshold (syn_small_reject); how many are accepted, and how many of these are right"},
@@ -393,7 +395,8 @@ static const option tokenize_options[] = {
     {"vocab", 0, READS, "", "FILE",
      "the numbers of the tokens of a model of SentencePiece: a vocab.json of Marian"},
     {"model", 'm', READS, "", "FILE", "instead: a model that has a tokenizer"},
-    {"side", 0, CHOICE, "target", "source|target", "whose tokenizer of the model it is"},
+    {"side", 0, CHOICE, "target", "source|target",
+     "whose tokenizer of the model it is; target: the source's where the model has no other"},
     {"ids", 0, FLAG, "off", "", "prints numbers, those of the tokenizer's own file, instead of names"},
     {"back", 0, FLAG, "off", "", "reads such numbers and prints the text"},
     {"check", 0, READS, "", "FILE",

@@ -131,7 +131,8 @@ static const syn_tokenizer *tokenize_open(syn_context *c, const arguments *a, sy
   check_file(c, model);
   t = syn_model_tokenizer(*m, strcmp(side, "source") ? SYN_TGT : SYN_SRC);
   if (!t) t = syn_model_tokenizer(*m, SYN_SRC);
-  if (!t) fail(FAILED_JOB, "%s has no tokenizer", model);
+  if (!t)
+    fail(FAILED_JOB, "%s has no %stokenizer", model, strcmp(side, "source") ? "" : "source ");
   return t;
 }
 
