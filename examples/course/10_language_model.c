@@ -18,7 +18,7 @@
    letter? Why are these two questions? .dropout = 0.1f and 0.5f behind .heads: when does the
    validation loss begin to rise? A temperature of 0.1 and of 2. Half of the text.
 
-   Compile, run:  make -C examples/course lesson N=10   (half a minute; the first time a minute)
+   Compile, run:  make -C examples/course lesson N=10   (ten seconds; once half a minute)
    Alone:         cc -O2 examples/course/10_language_model.c -o novel -lm && ./novel FILE
    Expected:      examples/course/expected/10.txt */
 #include "course.h"
