@@ -253,6 +253,35 @@ same 'tag: resume' whole n
 train --task tag --data tag_data.tsv --tokenizer char -o n --steps 1 --json >log 2>err
 has 'tag: counts disagree' 'syn: tag_data.tsv line [0-9]* has [0-9]* tags for [0-9]* tokens' "$(cat err)"
 
+# pairs that are longer than max_len: a cut trains the model of the pairs that were cut by hand
+pcut="--tokenizer byte --d-model 8 --heads 2 --max-len 5 --steps 2 --json --encoder linear"
+seq="$pcut --decoder rnn(8,gru,state=source)"
+printf 'abcdef\tuvwxyz\nab\tuvwxyz\nba\tu\nabcdef\tu\n' >long_pairs
+for row in head,cdef,wxyz,last tail,abcd,uvwx,first middle,adef,uxyz,'first and last'; do
+  IFS=, read -r cut src tgt left <<END
+$row
+END
+  printf "$src\t$tgt\nab\t$tgt\nba\tu\n$src\tu\n" >cut_pairs
+  train $seq --data cut_pairs -o whole >log 2>err
+  train $seq --data long_pairs --too-long $cut -o n >log 2>err
+  same "seq2seq: --too-long $cut" whole n
+  is "seq2seq: --too-long $cut says what it cuts" \
+    "syn: 3 of 4 pairs of long_pairs do not fit --max-len 5: their $left tokens are read, 8 are not; the first is line 1" "$(cat err)"
+  loss=$("$SYN" eval -m n --data cut_pairs --metric nats)
+  is "eval: the loss after --too-long $cut" "$loss" "$("$SYN" eval -m n --data long_pairs --metric nats --too-long $cut 2>err)"
+done
+train $seq --data long_pairs -o n >log 2>err
+is 'seq2seq: left out' 'syn: 3 of 4 pairs of long_pairs do not fit --max-len 5 and are left out; the first is line 1' "$(cat err)"
+printf 'abcdefg\tuvwxyzz\nba\tuv\n' >long_pairs
+printf 'abcde\tuvwxy\nba\tuv\n' >cut_pairs
+printf 'zz\tzz\n' | tee -a long_pairs >>cut_pairs # the tags of both are the same
+train $pcut --task tag --data cut_pairs -o whole >log 2>err
+train $pcut --task tag --data long_pairs --too-long tail -o n >log 2>err
+same 'tag: --too-long tail' whole n
+has 'tag: --too-long tail says what it cuts' '*1 of 3 pairs *: their first tokens are read, 2 are not; *' "$(cat err)"
+train $pcut --task tag --data long_pairs --too-long head -o n >log 2>err
+has 'tag: no other cut' '*--too-long has no effect: pairs of tag are cut by tail alone*1 of 3 pairs*left out*' "$(cat err)"
+
 # what bpe makes of a line of tags may be more pieces than there were tags
 awk 'BEGIN { for (i = 0; i < 40; i++) print (i % 2 ? "ab\tab" : "abcd\tabcd") }' >pieces.tsv
 train --task tag --data pieces.tsv --tokenizer bpe:20 --steps 2 -o n >out 2>err

@@ -1796,7 +1796,7 @@ static void compare_metrics(comparison *k) {
     k->losses |= loss;
     k->outputs |= !loss;
   }
-  if (!k->outputs) say_idle(k->a, "beam|alpha|type|too-long", "a loss needs no output");
+  if (!k->outputs) say_idle(k->a, "beam|alpha|type", "a loss needs no output");
   k->options = metric_options_of(k->a);
   k->options.form = form;
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;

@@ -122,6 +122,14 @@ static int cut_of(const char *word, task of) {
   return strcmp(word, "middle") == 0 ? SYN_CUT_MIDDLE : 0;
 }
 
+/* The same of pairs. `cut` cuts those of classify alone: elsewhere labels or targets belong to every
+   token. Tags go with the tokens from the first on, so `tail` alone cuts those of tag. */
+static int pair_cut_of(const char *word, task of) {
+  const int cut = cut_of(word, of);
+  if (of == LM || of > TAG || (of != CLASSIFY && strcmp(word, "cut") == 0)) return 0;
+  return of == TAG && cut != SYN_CUT_TAIL ? 0 : cut;
+}
+
 /* What is read of a text that was cut. */
 static const char *cut_left(int cut) {
   return cut == SYN_CUT_HEAD ? "last" : cut == SYN_CUT_TAIL ? "first" : "first and last";
@@ -186,8 +194,8 @@ typedef struct pairs {
   size_t nth;            /* --hold-back: every n-th row is in the part held back; 0: none */
   int held;              /* 1: this is that part */
   size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
-  int cut;               /* classify: SYN_CUT_... of texts that do not fit; 0: they are left out */
-  size_t cut_rows, cut_tokens, first_cut; /* texts that were cut; what they lost; their first line */
+  int cut;               /* SYN_CUT_... of texts that do not fit; 0: their pairs are left out */
+  size_t cut_rows, cut_tokens, first_cut; /* pairs that were cut; what they lost; their first line */
   int features, outputs; /* the source is rows of so many numbers, 0: tokens; numbers of a target */
   numbers x[2];          /* of one line */
 } pairs;
@@ -499,12 +507,14 @@ static void pair_add(syn_data *d, const pairs *p, int n, int m) {
   if (p->of != CLASSIFY || labels[0] >= 0) syn_data_add(d, p->encoders[0].ids, n, labels, m);
 }
 
-/* Cuts the source of pair i, which has n tokens, to `most`; returns how many are left. */
-static int pair_cut(pairs *p, size_t i, const syn_tokenizer *t, int n, int most) {
+/* Cuts a side of pair i, which has n tokens, to `most`; returns how many are left. The tags of tag
+   lose their tail, as its source does. */
+static int pair_cut(pairs *p, size_t i, int side, const syn_tokenizer *t, int n, int most) {
   if (!p->cut || n <= most) return n;
-  encode_cut(&p->encoders[0], p->of, t, p->side[0][i], p->cut, most);
+  if (side && has_labels(p->of)) return p->of == TAG ? most : n;
+  encode_cut(&p->encoders[side], p->of, t, side ? first_alternative(p, i) : p->side[0][i], p->cut,
+             most);
   p->cut_tokens += (size_t)(n - most);
-  if (!p->cut_rows++) p->first_cut = line_of(p, i);
   return most;
 }
 
@@ -537,7 +547,8 @@ static int signal_add(syn_data *d, pairs *p, size_t i, const syn_tokenizer *t, i
    that do not fit. */
 static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
                         const syn_tokenizer *const t[2], int most) {
-  size_t left = 0;
+  const int fits = most - has_end(p->of);
+  size_t left = 0, lost;
   int n, m;
   for (; i < end; i++) {
     if (p->features) {
@@ -546,10 +557,13 @@ static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
       continue;
     }
     n = encode_task(&p->encoders[0], p->of, t[0], p->side[0][i]);
-    n = pair_cut(p, i, t[0], n, most - 1);
     m = p->of >= CLASSIFY ? encode_labels(&p->encoders[1], p, i, t[1], n)
                           : encode(&p->encoders[1], t[1], first_alternative(p, i));
-    if (n < most + (p->of == TAG) && m < most + (p->of == TAG)) pair_add(d, p, n, m);
+    lost = p->cut_tokens;
+    n = pair_cut(p, i, 0, t[0], n, fits);
+    m = pair_cut(p, i, 1, t[1], m, fits);
+    if (p->cut_tokens > lost && !p->cut_rows++) p->first_cut = line_of(p, i);
+    if (n <= fits && m <= fits) pair_add(d, p, n, m);
     else if (!left++ && !p->first_left) p->first_left = line_of(p, i);
   }
   return left;

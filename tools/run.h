@@ -979,7 +979,7 @@ static void eval_read(evaluation *e) {
   if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
   if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
     fail(WRONG_USE, "eval wants --data, or --src and --tgt");
-  if (e->of == CLASSIFY) e->p.cut = cut_of(opt_text(e->a, "too-long"), CLASSIFY);
+  e->p.cut = pair_cut_of(opt_text(e->a, "too-long"), e->of);
   e->p.features = syn_model_config(e->m)->src_features;
   e->p.outputs = syn_model_config(e->m)->outputs;
   if (e->of >= REGRESS) return;
@@ -1006,7 +1006,8 @@ static void eval_say_idle(const evaluation *e, syn_text list) {
   while (next_piece(&list, ",", &name)) decodes |= !is_loss_metric(name);
   if (e->of >= REGRESS) return;
   if (!decodes) say_idle(e->a, SEARCH_OPTIONS "|batch", "a loss needs no output");
-  if (!decodes && e->of != CLASSIFY) say_idle(e->a, "too-long", "a loss needs no output");
+  if (!decodes && !pair_cut_of(opt_text(e->a, "too-long"), e->of))
+    say_idle(e->a, "too-long", "a loss needs no output");
   else if (e->of >= CLASSIFY) say_idle(e->a, SEARCH_OPTIONS, NO_SEARCH);
 }
 

@@ -120,8 +120,8 @@ static const option train_options[] = {
      "without --valid: validates on this share of --data, which is not trained on"},
     ALTERNATIVES_OPTION,
     {"too-long", 0, CHOICE, "cut", TOO_LONG,
-     "classify: a text longer than max-len loses its tail (cut) or what is named; empty, and any pair "
-     "of other tasks: it is left out; stop: ends there. How many is said"},
+     "a pair longer than max-len loses what is named (tag: tail alone); cut: of classify its tail, "
+     "of other tasks, and empty: it is left out; stop: ends there. How many is said"},
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
      "other spans in every epoch"},

@@ -488,7 +488,7 @@ static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
   int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels, own_valid;
-  const int cut = r->of == CLASSIFY ? cut_of(opt_text(r->a, "too-long"), r->of) : 0;
+  const int cut = pair_cut_of(opt_text(r->a, "too-long"), r->of);
   pairs p, v;
   if (!pairs_read(&p, r->of, r->a, train_names, r->how))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
@@ -742,6 +742,7 @@ static void train_check_rule(const arguments *a) {
 /* Says which options do nothing for this task, or without others. */
 static void train_say_idle(const training *r) {
   const arguments *a = r->a;
+  const char *long_word = opt_text(a, "too-long");
   int valid = *opt_text(a, "valid") || *opt_text(a, "valid-src") || opt_number(a, "hold-back") > 0.0;
   if (r->of >= CLASSIFY) say_idle(a, "decoder", "classes and tags have no decoder");
   if (r->of == LM)
@@ -749,8 +750,10 @@ static void train_say_idle(const training *r) {
   if (r->of != CLASSIFY) say_idle(a, "many-classes", "the task is not classify");
   if (strcmp(opt_text(a, "schedule"), "plateau") != 0)
     say_idle(a, "patience|factor", "the schedule is not plateau");
-  if (r->of != CLASSIFY && (r->of == LM || r->corrupt || cut_of(opt_text(a, "too-long"), r->of)))
-    say_idle(a, "too-long", "only texts of classify are cut");
+  if (r->corrupt || (cut_of(long_word, r->of) && !pair_cut_of(long_word, r->of)))
+    say_idle(a, "too-long", r->of == TAG ? "pairs of tag are cut by tail alone"
+                            : r->of == SEQ2SEQ && !r->corrupt ? "pairs are cut by head, tail, middle"
+                                                              : "only texts of pairs are cut");
   if (!r->checkpoint) {
     say_idle(a, "ignore-save-errors", "there is no --checkpoint");
     if (!valid && opt_int(a, "average") <= 1)
