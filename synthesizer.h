@@ -26971,6 +26971,11 @@ static syn_status syn__learn_make(syn__learn *l) {
   m.src_vocab = syn_tokenizer_size(l->tokenizer[0]);
   m.tgt_vocab = syn_tokenizer_size(l->tokenizer[1]);
   m.classes = m.tgt_vocab - SYN_FIRST_TOKEN + (l->task == SYN__TASK_TAG);
+  if (syn__tasks[l->task].classes && m.classes == 1) {
+    const syn_text label = syn_tokenizer_piece(l->tokenizer[1], SYN_FIRST_TOKEN, 1);
+    syn__fail(l->c, SYN_E_VALUE, "learning: all labels are '%.*s', wanted 2 classes or more",
+              label.size < 60 ? (int)label.size : 60, label.at);
+  }
   l->m = syn_model_new(l->c, &m);
   syn_model_set_tokenizers(l->m, l->tokenizer[0], l->tokenizer[1]);
   syn__learn_configure(l);

@@ -1240,23 +1240,27 @@ static int many_done(void *user, const syn_decoder *d, size_t index, int sentenc
   return ++k->calls == k->stop_after;
 }
 
-/* The outputs of each text are those that it has alone. */
-static void many_case(int lm, const syn_decode_config *how, int limit) {
+/* The outputs of each text are those that it has alone in one thread. */
+static void many_case(int lm, const syn_decode_config *how, int limit, int threads) {
   static const uint64_t seeds[TEXTS] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11};
   syn_text given[TEXTS], prompts[TEXTS];
-  syn_context c;
+  syn_context c, alone;
+  syn_options o;
   syn_model *m;
   syn_decoder *d, *one;
   syn_decode_config k = *how;
   many all;
   int i;
-  syn_context_init(&c, NULL);
+  memset(&o, 0, sizeof o);
+  o.threads = threads;
+  syn_context_init(&c, &o);
+  syn_context_init(&alone, NULL);
   m = text_model(&c, "char", lm);
   for (i = 0; i < TEXTS; i++) given[i] = text_of(many_sources[i]), prompts[i] = text_of(many_prompts[lm || i != 8 ? i : 0]);
   memset(&all, 0, sizeof all);
   d = syn_decoder_new(&c, m, &k);
   k.sentences = 1;
-  one = syn_decoder_new(&c, m, &k);
+  one = syn_decoder_new(&alone, m, &k);
   syn_decoder_set_seeds(d, seeds);
   syn_decoder_set_limit(d, limit), syn_decoder_set_limit(one, limit);
   CHECK(!syn_decoder_run_texts(d, lm ? NULL : given, prompts, TEXTS, many_done, &all) && all.calls == TEXTS, "%d: %s", all.calls,
@@ -1266,7 +1270,7 @@ static void many_case(int lm, const syn_decode_config *how, int limit) {
     syn_decoder_set_seeds(one, seeds + i);
     CHECK(!syn_decoder_run_text(one, lm ? text_of("") : given[i], prompts[i], NULL, NULL) && hash_outputs(one, 0) == all.hash[i] &&
               syn_decoder_cut(one, 0) == all.cut[i] && (all.cut[i] > 0) == (lm && i == 8),
-          "text %d of %s in batches of %d, beam %d", i, lm ? "lm" : "seq2seq", how->sentences, how->beam);
+          "text %d of %s in batches of %d, beam %d, %d threads", i, lm ? "lm" : "seq2seq", how->sentences, how->beam, threads);
   }
   memset(&all, 0, sizeof all);
   all.stop_after = 3;
@@ -1289,13 +1293,13 @@ static void test_many(void) {
   for (lm = 0; lm < 2; lm++) {
     memset(&k, 0, sizeof k);
     k.sentences = 4;
-    many_case(lm, &k, 0);
+    many_case(lm, &k, 0, 1);
     k.score = 1;
-    many_case(lm, &k, 5);
+    many_case(lm, &k, 5, 2);
     k.temperature = 1.0f, k.top_k = 5, k.sentences = 3;
-    many_case(lm, &k, 0);
+    many_case(lm, &k, 0, 3);
     k.temperature = 0.0f, k.beam = 3, k.best = 2, k.sentences = 16;
-    many_case(lm, &k, 7);
+    many_case(lm, &k, 7, 2 + lm);
   }
   memset(&o, 0, sizeof o);
   o.cancel = many_cancel, o.cancel_user = &left;

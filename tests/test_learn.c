@@ -836,21 +836,22 @@ static void test_ends(void) {
 }
 
 static void test_wrong(void) {
+  static const syn_text same[] = {{"same", 4}, {"same", 4}};
   syn_context c;
   syn_choice k;
   watch w;
   syn_learn_config how;
   int i;
   syn_context_init(&c, NULL);
-  for (i = 0; i < 18; i++) {
+  for (i = 0; i < 19; i++) {
     static const char *const wanted[] = {
         "minutes is 0, wanted above 0",  "minutes is -1", "minutes is", "minutes is inf, wanted 0 to 999999999", "0 rows",
         "task is 'sing'", "hold_back is 0.6, wanted 0 to 0.5", "steps is -1", "no source text", "no target text",
         "no configuration", "tokenizer: \"letters\"", "batch_tokens is -2147483648", "epochs is -3",
         "epochs is", "one tokenizer for both sides, given: char and space", "did you mean 'line'",
-        "choice.steps is 3, so nothing is chosen"};
+        "choice.steps is 3, so nothing is chosen", "all labels are 'same', wanted 2 classes or more"};
     int none = i == 10;
-    how = config_of(i == 16 ? "classify" : "seq2seq", &w, &k);
+    how = config_of(i == 16 || i == 18 ? "classify" : "seq2seq", &w, &k);
     if (i == 0) how.minutes = 0.0;
     if (i == 1) how.minutes = -1.0;
     if (i == 2) how.minutes = (double)NAN;
@@ -865,8 +866,8 @@ static void test_wrong(void) {
     if (i == 15) strcpy(k.src_tokenizer, "char"), strcpy(k.tgt_tokenizer, "space"), strcpy(k.tie, "all");
     if (i == 16) strcpy(k.tgt_tokenizer, "lime");
     if (i == 17) k.steps = 3; /* before the speed is measured */
-    CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : texts[1],
-                     i == 4 ? 0 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
+    CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : i == 18 ? same : texts[1],
+                     i == 4 ? 0 : i == 18 ? 2 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
           "%d: %s", i, c.message);
     CHECK(!w.reports && !k.rows, "%d: a training has begun", i);
     CHECK(!learn(&c, &how, ROWS), "%d: the error is kept", i);

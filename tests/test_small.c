@@ -12,10 +12,10 @@ static void see_logit(float z);
 #include "sign.h"
 #include "sink.h"
 
-static float logits[64];
+static float logits[256];
 static int n_logits;
 static void see_logit(float z) {
-  if (n_logits < 64) logits[n_logits++] = z;
+  if (n_logits < 256) logits[n_logits++] = z;
 }
 
 enum { LETTERS = 12, LENGTH = 9, VOCAB = SYN_FIRST_TOKEN + LETTERS };
@@ -1027,6 +1027,59 @@ static void test_buckets(syn_context *c) {
   syn_model_free(m);
 }
 
+/* ngram in a decoder: the logits behind prompts and outputs of every length are those of the model,
+   up to the rounding of int8. */
+static void test_ngram_logits(syn_context *c) {
+  syn_config k;
+  syn_model *m;
+  const syn_param *table;
+  syn_random random = {7};
+  syn_small_config how;
+  syn_small *s;
+  syn_run *run;
+  int32_t *w;
+  size_t size, i;
+  void *block;
+  long ram;
+  int row, rows, all = 0;
+  memset(&k, 0, sizeof k);
+  memset(&how, 0, sizeof how);
+  k.task = "lm", k.decoder = "pos -> ngram(3, 300, 1) -> norm", k.d_model = 32, k.max_len = LENGTH, k.tgt_vocab = VOCAB;
+  m = syn_model_new(c, &k);
+  table = syn_model_find(m, "decoder.1.w");
+  for (i = 0; table && i < table->size; i++) table->x[i] = (float)syn_random_below(&random, 201) / 100.0f - 1.0f;
+  w = small_of(c, m, &size);
+  ram = w ? syn_small_ram(w, size, &how) : 0;
+  block = ram > 0 ? malloc((size_t)ram) : NULL;
+  s = block ? syn_small_open(block, (size_t)ram, w, size, &how, NULL) : NULL;
+  run = syn_run_new(c, m, NULL);
+  CHECK(s && run && table, "%ld bytes: %s", ram, c->message);
+  for (row = 0; row < 20 && s && run && table; row++) {
+    int ids[LENGTH + 1] = {SYN_BEGIN}, tgt[LENGTH], n = 1 + row_of((uint64_t)row, ids + 1, tgt), token;
+    syn_batch b;
+    memset(&b, 0, sizeof b);
+    b.count = 1, b.tgt = ids;
+    for (token = syn_small_source(s, ids + 1, n - 1); token >= SYN_SMALL_MORE && n <= LENGTH; ids[n++] = token) {
+      const float *z;
+      double far_off = 0.0;
+      n_logits = 0;
+      token = syn_small_step(s, 1000000);
+      b.tgt_width = n;
+      CHECK(!syn_run_forward(run, &b), "%s", c->message);
+      z = syn_run_logits(run, 0, &rows) + (n - 1) * VOCAB;
+      for (i = SYN_END; i < VOCAB && n_logits >= VOCAB; i++) far_off = fmax(far_off, fabs((double)(z[i] - logits[(size_t)n_logits - VOCAB + i])));
+      CHECK(n_logits >= VOCAB && far_off < 0.08, "row %d, %d tokens: %d logits, %g away", row, n, n_logits, far_off);
+      all++;
+      if (token < 0) break;
+    }
+  }
+  CHECK(all > 30, "%d steps", all);
+  syn_run_free(run);
+  syn_model_free(m);
+  free(block);
+  free(w);
+}
+
 /* Kinds and scores that no small model has are named. */
 static void no_lowering(syn_context *c, const char *encoder, const char *decoder, const char *word) {
   bytes b;
@@ -1211,6 +1264,7 @@ int main(void) {
     test_task(&c, "classify", "ngram(4, 100) -> dropout", 1, type);
   }
   test_buckets(&c);
+  test_ngram_logits(&c);
   test_sampling(&c);
   test_text(&c, "byte", 0);
   test_text(&c, "byte", SYN_LOWERCASE);
