@@ -81,6 +81,13 @@ is 'wrong answers: status' 1 $?
 is 'wrong answers' '6 passed, 2 failed' "$(tail -1 out)"
 has 'wrong answers are named' '*input 1: loss: off by*' "$(cat out)"
 
+for prompt in '' '"prompt": [], '; do
+  printf '%s' "{\"inputs\": [{\"ids\": [5, 6], \"greedy\": [5], $prompt\"loss_of_sorted_half\": 1}]}" >wrong.json
+  "$SYN" import made/gpt2 -o m.safetensors --check wrong.json >out 2>err
+  is "answers without a prompt, $prompt: status" 1 $?
+  is "answers without a prompt, $prompt" 'syn: wrong.json: loss_of_sorted_half wants a prompt' "$(cat err)"
+done
+
 # smaller weights, and training on
 "$SYN" quantize -m m.safetensors -o q.safetensors --type i8
 is 'quantize: status' 0 $?

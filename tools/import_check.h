@@ -255,6 +255,8 @@ static double answer_lm(answers *a, const json_value *in, int *count) {
   loss = answer_loss(a, ids, 0, 1, &own);
   answer_number(a, in, "loss", loss);
   sorted = json_get(a->j, in, "loss_of_sorted_half");
+  if (sorted && (!prompt || !prompt->count))
+    fail(FAILED_JOB, "%s: loss_of_sorted_half wants a prompt", a->j->path);
   if (sorted) {
     own = 0;
     loss = answer_loss(a, greedy, (int)prompt->count - 1, 0, &own);
