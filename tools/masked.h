@@ -58,7 +58,7 @@ static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text 
   } while (text.size);
   free(e->ids);
   e->ids = all;
-  e->cap = (size_t)(count + 1);
+  e->cap = (size_t)count;
   return count;
 }
 
