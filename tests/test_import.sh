@@ -35,6 +35,10 @@ answers llama2c-1 8
 answers llama2c-2 8
 answers ct2-2 6
 answers ct2-6 6
+cp -r made/ct2-6 made/ct2-json
+sed 's/.*/"&"/; 1s/^/[/; $!s/$/,/; $s/$/]/' made/ct2-6/source_vocabulary.txt >made/ct2-json/shared_vocabulary.json
+rm made/ct2-json/*.txt
+answers ct2-json 6
 # GGUF: gpt2; llama with its tokenizer, in four types of blocks
 answers gguf-f16 5
 answers gguf-q8_0 5

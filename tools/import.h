@@ -1536,29 +1536,57 @@ static void ct2_side(checkpoint *p, const char *side) {
   p->k.heads = heads;
 }
 
-/* The tokens of a side: a line each, or a list of JSON; the unknown token follows them where the
-   embeddings have one row more. */
+/* The file with the tokens of a side: a list of JSON, or a line each; the caller frees it. */
+static char *ct2_list(const char *folder, int side) {
+  static const char *const names[] = {"source_vocabulary.json", "source_vocabulary.txt",
+                                      "target_vocabulary.json", "target_vocabulary.txt",
+                                      "shared_vocabulary.json", "shared_vocabulary.txt"};
+  char *path;
+  int i = 0;
+  while (!file_exists(path = path_inside(folder, names[i < 2 ? 2 * side + i : 2 + i])) && i < 3) {
+    free(path);
+    i++;
+  }
+  return path;
+}
+
+/* Reads them into names [most]; returns how many there are. */
+static int ct2_names(checkpoint *p, const char *path, syn_text *names, int most) {
+  syn_text rest, line;
+  const json_value *v;
+  buffer b;
+  json j;
+  int i = 0;
+  if (strcmp(path + strlen(path) - 5, ".json") != 0) {
+    b = read_text(path);
+    checkpoint_keep(p, b.at);
+    for (rest = buffer_text(&b); rest.size && next_piece(&rest, "\n", &line); i++)
+      if (i < most) names[i] = line;
+    return i;
+  }
+  j = json_parse(read_file(path), path);
+  checkpoint_keep(p, j.bytes.at);
+  checkpoint_keep(p, j.at);
+  if (j.at->kind != JSON_LIST) fail(FAILED_JOB, "%s: a list of tokens is wanted", path);
+  for (v = json_first(j.at); v; v = json_after(&j, v), i++)
+    if (i < most) names[i] = v->text;
+  return i;
+}
+
+/* The tokens of a side; the unknown token follows them where the embeddings have one row more. */
 static void ct2_vocabulary(checkpoint *p, int side, const char *folder, const char *embeddings) {
   static const char *const special[] = {"<blank> <pad>", "<unk>", "<s>", "</s>"};
   const foreign *t = checkpoint_find(p, embeddings);
-  char *own = path_inside(folder, side ? "target_vocabulary.txt" : "source_vocabulary.txt");
-  char *shared = path_inside(folder, "shared_vocabulary.txt");
-  const char *path = file_exists(own) ? own : shared;
+  char *path = ct2_list(folder, side);
   foreign_vocabulary *v = &p->vocabulary[side];
   syn_text *names, rest, line;
-  buffer b;
   int i;
   if (!t || t->rank != 2 || !t->count || t->shape[0] > 1 << 24)
     fail(FAILED_JOB, "%s: tensor %s is missing, or is no matrix", p->path, embeddings);
-  b = read_text(path);
-  rest = buffer_text(&b);
-  checkpoint_keep(p, b.at);
   v->count = (int)t->shape[0];
   names = p->names[side] =
       (syn_text *)checkpoint_keep(p, take((size_t)v->count + 1, sizeof *names));
-  for (i = 0; rest.size && next_piece(&rest, "\n", &line); i++) {
-    if (i < v->count) names[i] = line;
-  }
+  i = ct2_names(p, path, names, v->count);
   if (i != v->count && i != v->count - 1)
     fail(FAILED_JOB, "%s: %d tokens, %s has %d rows", path, i, embeddings, v->count);
   if (i < v->count) names[i] = syn_text_of("<unk>");
@@ -1568,8 +1596,7 @@ static void ct2_vocabulary(checkpoint *p, int side, const char *folder, const ch
     while (next_piece(&rest, " ", &line))
       if (text_equal(line, names[i / 4])) v->special[i % 4] = i / 4;
   }
-  free(own);
-  free(shared);
+  free(path);
 }
 
 static void ct2_read(checkpoint *p, const char *folder, const char *path) {
