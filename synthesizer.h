@@ -3502,12 +3502,30 @@ static int syn__within(syn_context *c, const char *field, double value, double l
   return 0;
 }
 
+/* 1: the name can be what was meant: its edit distance is at most half of the longer of the two,
+   rounded up (two letters that are swapped in a name of three), and not all of it. */
+static int syn__near(const char *given, size_t size, const char *name) {
+  const int a = (int)(size < 63 ? size : 63), b = syn__min(63, (int)strcspn(name, " "));
+  const int longest = a > b ? a : b, distance = syn__edit_distance(given, size, name);
+  return 2 * distance <= longest + 1 && distance < longest;
+}
+enum { SYN__SUGGESTION = 64 };
+/* The end of a message that a name is unknown: which one may be meant; "": none is near. */
+static const char *syn__suggest(char out[SYN__SUGGESTION], const char *given, size_t size,
+                                const char *nearest) {
+  *out = 0;
+  if (SYN__MESSAGES && nearest && syn__near(given, size, nearest))
+    syn__snprintf(out, SYN__SUGGESTION, "; did you mean '%.*s'?",
+                  syn__min(40, (int)strcspn(nearest, " ")), nearest);
+  return out;
+}
+
 /* The index of a name in a list that is laid out as for syn__nearest; -1: it is not in it, recorded
    with the whole list, which fits 100 characters. */
 static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
                            size_t count, size_t step) {
   const char *at = (const char *)names, *name;
-  char list[100] = "", shown[SYN__SHORT];
+  char list[100] = "", shown[SYN__SHORT], near_one[SYN__SUGGESTION];
   size_t i;
   for (i = 0; i < count; i++, at += step) {
     memcpy(&name, at, sizeof name);
@@ -3516,9 +3534,9 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
     if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
     strcat(list, name);
   }
-  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s; did you mean '%s'?", what,
-            syn__shorten(shown, given), list,
-            syn__nearest(given, strlen(given), names, count, step));
+  syn__fail(c, SYN_E_VALUE, "%s is '%s', wanted %s%s", what, syn__shorten(shown, given), list,
+            syn__suggest(near_one, given, strlen(given),
+                         syn__nearest(given, strlen(given), names, count, step)));
   return -1;
 }
 
@@ -7131,7 +7149,7 @@ int syn_isa_usable(int i) { return i >= 0 && i < syn__isas.count && syn__isas.us
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
    best one and has an error whose message lists the usable names. */
 static syn_status syn__pick_isa(syn_context *c, const char *isa) {
-  char names[80] = "", shown[SYN__SHORT];
+  char names[80] = "", shown[SYN__SHORT], near_one[SYN__SUGGESTION];
   const char *nearest = NULL;
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -7146,8 +7164,9 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   c->kernels = syn__isas.isas[best];
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
-                   "syn_context_init: isa \"%s\" is not usable here, these are:%s; did you mean "
-                   "'%s'?", syn__shorten(shown, isa), names, nearest);
+                   "syn_context_init: isa \"%s\" is not usable here, these are:%s%s",
+                   syn__shorten(shown, isa), names,
+                   syn__suggest(near_one, isa, strlen(isa), nearest));
 }
 
 #ifdef _OPENMP
@@ -9098,17 +9117,19 @@ static int syn__text_is(syn_text a, const char *b) {
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise) {
   const syn__arg *arg = syn__arg_find(b->layer, name);
-  char list[160]; /* the words, for the message */
+  char list[160], near_one[SYN__SUGGESTION]; /* list: the words, for the message */
   syn__text_out w = syn__text_begin(list, sizeof list);
+  const char *nearest;
   int i;
   if (!arg) return otherwise;
   for (i = 0; i < count; i++) {
     if (syn__text_is(arg->word, words[i])) return i;
     if (SYN__MESSAGES) syn__print(&w, "%s%s", i ? ", " : "", words[i]);
   }
-  syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
+  nearest = syn__nearest(arg->word.at, arg->word.size, words, (size_t)count, sizeof *words);
+  syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s%s", name,
                   arg->word.size < 40 ? (int)arg->word.size : 40, arg->word.at, list,
-                  syn__nearest(arg->word.at, arg->word.size, words, (size_t)count, sizeof *words));
+                  syn__suggest(near_one, arg->word.at, arg->word.size, nearest));
   return otherwise;
 }
 
@@ -13775,15 +13796,16 @@ static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
 
 static syn_status syn__score_unknown(syn_build *b, syn_text word) {
   const char *nearest = NULL;
-  char list[80] = ""; /* the names, for the message */
+  char list[80] = "", near_one[SYN__SUGGESTION]; /* list: the names, for the message */
   syn__text_out w = syn__text_begin(list, sizeof list);
   size_t i;
   for (i = 0; i < SYN__COUNT(syn__scores) && SYN__MESSAGES; i++) {
     syn__print(&w, "%s%s", i ? ", " : "", syn__scores[i]->name);
     nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
   }
-  return syn__fail_build(b, SYN_E_TEXT, "no kind '%.*s'; there are %s; did you mean '%s'?",
-                         word.size < 20 ? (int)word.size : 20, word.at, list, nearest);
+  return syn__fail_build(b, SYN_E_TEXT, "no kind '%.*s'; there are %s%s",
+                         word.size < 20 ? (int)word.size : 20, word.at, list,
+                         syn__suggest(near_one, word.at, word.size, nearest));
 }
 
 /* Reads "R+V" into the list of scores; alpha has this order. */
@@ -15304,16 +15326,14 @@ static int syn__is_name(char ch) {
    character with all its bytes. nearest: the known name to propose, up to a space, or null. */
 static syn_status syn__fail_at(const syn_build *b, const char *at, const char *what,
                                const char *nearest) {
-  char text[350];
+  char text[350], near_one[SYN__SUGGESTION];
   const char *token = *at ? at : "end of text";
-  int size = *at ? 0 : (int)strlen(token), used;
+  int size = *at ? 0 : (int)strlen(token);
   if (!SYN__MESSAGES) return syn__fail_place(b, at, SYN_E_TEXT, "");
   while (size < 40 && syn__is_name(token[size])) size++;
   while (!size || ((unsigned char)token[size] & 0xC0) == 0x80) size++;
-  used = syn__snprintf(text, sizeof text, "'%.*s': %.200s", size, token, what);
-  if (nearest)
-    syn__snprintf(text + used, sizeof text - (size_t)used, "; did you mean '%.*s'?",
-             syn__min(40, (int)strcspn(nearest, " ")), nearest);
+  syn__snprintf(text, sizeof text, "'%.*s': %.200s%s", size, token, what,
+                syn__suggest(near_one, token, (size_t)size, nearest));
   return syn__fail_place(b, at, SYN_E_TEXT, text);
 }
 
@@ -26317,7 +26337,7 @@ int syn_trainer_average(syn_trainer *t) {
 static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
                                                       uint32_t *size) {
   const syn__tokenizer_kind *nearest = syn__tokenizer_kinds[0];
-  char names[200] = "", shown[SYN__SHORT];
+  char names[200] = "", shown[SYN__SHORT], near_one[SYN__SUGGESTION] = "";
   size_t i, n, used = 0;
   if (!spec) spec = "";
   for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
@@ -26335,9 +26355,11 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
     if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
-  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d; did you "
-            "mean '%s%s'?", syn__shorten(shown, spec), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB,
-            nearest->name, nearest->sized ? ":SIZE" : "");
+  if (SYN__MESSAGES && syn__near(spec, strcspn(spec, ":"), nearest->name))
+    syn__snprintf(near_one, sizeof near_one, "; did you mean '%s%s'?", nearest->name,
+                  nearest->sized ? ":SIZE" : "");
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%s\" given, wanted one of %sSIZE from %d to %d%s",
+            syn__shorten(shown, spec), names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB, near_one);
   return NULL;
 }
 
@@ -29030,7 +29052,7 @@ static syn_status syn__settings_var(syn__settings *s, const char *key, const cha
 
 static syn_status syn__settings_put(syn__settings *s, const char *key, const char *value) {
   const char *nearest = NULL;
-  char shown[SYN__SHORT];
+  char shown[SYN__SHORT], near_one[SYN__SUGGESTION];
   size_t i;
   int k;
   if (*key == '$' && s->vars) return syn__settings_var(s, key, value);
@@ -29044,8 +29066,9 @@ static syn_status syn__settings_put(syn__settings *s, const char *key, const cha
       return syn__settings_set(s, t, &t->fields[i], value);
     }
   }
-  return syn__fail(s->c, SYN_E_VALUE, "%s: there is no setting '%s'; did you mean '%s'?", s->caller,
-                   syn__shorten(shown, key), nearest);
+  return syn__fail(s->c, SYN_E_VALUE, "%s: there is no setting '%s'%s", s->caller,
+                   syn__shorten(shown, key),
+                   syn__suggest(near_one, key, strlen(key), nearest));
 }
 
 /* Fills the targets. 0: failed. */

@@ -170,8 +170,25 @@ static void wrong(const char *settings, const char *message) {
   CHECK(!h.blocks, "%s: %ld blocks", settings, h.blocks);
 }
 
+#define TAG "task=tag; src_vocab=9; classes=3; d_model=8; heads=2; max_len=8; encoder="
+/* The message ends without a suggestion: no name is near. */
+static void nothing_near(const char *settings, const char *end) {
+  syn_context c;
+  syn_model *m;
+  size_t n = strlen(end);
+  syn_context_init(&c, NULL);
+  m = syn_model_with(&c, settings);
+  CHECK(!m && strlen(c.message) >= n && !strcmp(c.message + strlen(c.message) - n, end), "%s: %s", settings, c.message);
+}
+
 static void test_wrong(void) {
   char far[200];
+  nothing_near("call=8", "there is no setting 'call'");
+  nothing_near("task=translate", "regress or regress_rows");
+  nothing_near(TAG "bananas(2)", "'bananas': no such layer");
+  nothing_near(TAG "ff(3, hot)", "geglu, reglu");
+  nothing_near(TAG "syn_att(hard)", "BCRC, GLU");
+  nothing_near(TAG "ff(quux=2)", "ff takes (i:n w:act f:dropout i:bias)");
   wrong("d_modl=8", "syn_model_with: there is no setting 'd_modl'; did you mean 'd_model'?");
   wrong("d_model=8; task=lm; d_model=8", "d_model is given twice");
   wrong("$n=3; $n=4", "$n is given twice");
