@@ -108,7 +108,7 @@ static const option train_options[] = {
     SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, READS, "", "FILE",
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
-     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text; mlm: a text a line. "
+     "classify: label TAB text [TAB text]; tag: text TAB a tag for each token; lm: plain text; mlm: a text a line. "
      "With --features the text is numbers; regress, regress_rows: numbers TAB targets"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
