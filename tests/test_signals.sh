@@ -96,5 +96,10 @@ refused "tags" 'bad.tsv line 2 has 1 tags for 2 tokens' train --task tag --featu
 refused "no metric" 'all are bleu *, of regress mse mae r2' eval --model regress.st --data r.tsv --metric mean
 refused "trace" 'has no tokenizer' trace --model regress.st --output x.html --input '1 2'
 
+# -- what has no effect is said --
+"$SYN" train --task regress --features 2 --data r.tsv --encoder 'linear(2)' --steps 1 --lowercase --tokenizer char --nfc \
+  --output x.st 2>err
+is "no effect" 3 "$(grep -c 'has no effect' err)"
+
 echo "signals: $checks checks, $failed failed"
 [ "$failed" = 0 ]

@@ -177,6 +177,8 @@ refused 'mlm: lines of pairs' 2 'syn: train of --task mlm reads plain text *' \
   train --task mlm --data hidden --src in -o m
 refused 'mlm: gaps' 2 'syn: --span-corruption is for seq2seq, not for mlm' \
   train --task mlm --span-corruption --data hidden -o m
+refused 'mlm: minutes' 2 'syn: train --minutes chooses nothing for --task mlm: *' \
+  train --task mlm --data hidden --minutes 1 -o m
 refused 'mlm: compare' 2 'syn: compare has no metrics for the task mlm; *' \
   compare --task mlm --kinds V --data hidden -o m
 train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >log 2>err

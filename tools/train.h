@@ -739,6 +739,16 @@ static void train_check_rule(const arguments *a) {
          "wanted", opt_text(a, "stop-after"));
 }
 
+/* --minutes alone chooses a network for some tasks only. */
+static void train_check_choice(const arguments *a) {
+  if (opt_int(a, "features"))
+    fail(WRONG_USE, "train --minutes chooses a network for texts: with --features give --steps or "
+         "--epochs, and --encoder");
+  if (task_of(opt_text(a, "task")) == MLM)
+    fail(WRONG_USE, "train --minutes chooses nothing for --task mlm: give --steps or --epochs, and "
+         "--encoder");
+}
+
 /* Says which options do nothing for this task, or without others. */
 static void train_say_idle(const training *r) {
   const arguments *a = r->a;
@@ -748,6 +758,8 @@ static void train_say_idle(const training *r) {
   if (r->of == LM)
     say_idle(a, "encoder|src-tokenizer", "a language model has a decoder and one --tokenizer");
   if (r->of != CLASSIFY) say_idle(a, "many-classes", "the task is not classify");
+  if (r->features) say_idle(a, "src-tokenizer|lowercase", "--features has no text to read");
+  if (r->of >= REGRESS) say_idle(a, "tokenizer|tgt-tokenizer|nfc", "numbers are no text");
   if (strcmp(opt_text(a, "schedule"), "plateau") != 0)
     say_idle(a, "patience|factor", "the schedule is not plateau");
   if (r->corrupt || (cut_of(long_word, r->of) && !pair_cut_of(long_word, r->of)))
@@ -1045,9 +1057,7 @@ static int run_train(const arguments *a) {
   r.minutes = opt_number(a, "minutes");
   r.choose = by_minutes = auto_wanted(a);
   r.given = a->given_count;
-  if (r.choose && opt_int(a, "features"))
-    fail(WRONG_USE, "train --minutes chooses a network for texts: with --features give --steps or "
-         "--epochs, and --encoder");
+  if (r.choose) train_check_choice(a);
   train_check(a);
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
     r.choose = !auto_load(r.a, r.checkpoint);
