@@ -50,12 +50,12 @@ static void check_networks(const char *isa, int threads) {
 static float noise(syn_random *r) { return syn_random_normal(r); }
 
 /* Rows around 5, -20 and 0.01, of other deviations; the class tells which feature swings. */
-static void fill_row(syn_random *r, int length, int class, float *x) {
+static void fill_row(syn_random *r, int length, int which, float *x) {
   static const float mean[F] = {5.0f, -20.0f, 0.01f}, deviation[F] = {0.5f, 30.0f, 0.001f};
   int t, i;
   for (t = 0; t < length; t++)
     for (i = 0; i < F; i++)
-      x[t * F + i] = mean[i] + deviation[i] * (noise(r) * 0.3f + (i == class ? (t % 2 ? 2.0f : -2.0f)
+      x[t * F + i] = mean[i] + deviation[i] * (noise(r) * 0.3f + (i == which ? (t % 2 ? 2.0f : -2.0f)
                                                                            : 0.0f));
 }
 
@@ -65,10 +65,10 @@ static syn_data *data_of(syn_context *c, const char *task, uint64_t seed) {
   float x[LONGEST * F], y[LONGEST * 2];
   int labels[LONGEST], i, k;
   for (i = 0; i < ROWS; i++) {
-    int length = 2 + syn_random_below(&r, LONGEST - 1), class = i % F, n = 1;
-    fill_row(&r, length, class, x);
-    for (k = 0; k < LONGEST; k++) labels[k] = class + (strcmp(task, "classify") ? 1 : 0);
-    for (k = 0; k < 2 * LONGEST; k++) y[k] = (float)class - 0.5f * (float)(k % 2);
+    int length = 2 + syn_random_below(&r, LONGEST - 1), which = i % F, n = 1;
+    fill_row(&r, length, which, x);
+    for (k = 0; k < LONGEST; k++) labels[k] = which + (strcmp(task, "classify") ? 1 : 0);
+    for (k = 0; k < 2 * LONGEST; k++) y[k] = (float)which - 0.5f * (float)(k % 2);
     if (strcmp(task, "tag") == 0 || strcmp(task, "regress_rows") == 0) n = length;
     if (strcmp(task, "seq2seq") == 0) labels[0] += SYN_FIRST_TOKEN, n = 1;
     if (strncmp(task, "regress", 7) == 0) syn_data_add_regress(d, x, length, F, y, 2 * n);
