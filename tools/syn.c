@@ -271,6 +271,7 @@ static option compare_options[COUNT(compare_own) + COUNT(train_options)];
 #include "statistics.h"
 
 #include "compare.h"
+#include "export.h"
 
 /* Fills compare_options: a constant table cannot be made of two. */
 static void fill_compare_options(void) {
@@ -344,6 +345,13 @@ static const option quantize_options[] = {
     {"type", 0, CHOICE, "i8", "f32|f16|bf16|i8|i4",
      "of matrices, embeddings and tables; i8 has a scale for each row, i4 one for each 32 columns, "
      "too. Biases and gains stay f32"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
+static const option export_options[] = {
+    MODEL_FILE,
+    {"output", 'o', TEXT, NULL, "FOLDER", "the folder to write config.json and model.safetensors into"},
+    {"format", 0, CHOICE, "hf", "hf", "hf: a folder of Hugging Face"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
@@ -425,6 +433,9 @@ static const command_row commands[] = {
      "a checkpoint of another program as a model file: a folder of Hugging Face (gpt2, llama, "
      "mistral, qwen2, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, CTranslate2, "
      "arrays of NumPy"},
+    {"export", "", 0, 0, export_options, run_export,
+     "a language model as a folder of Hugging Face, where its network is that of gpt2, llama, mistral "
+     "or qwen2; without its tokenizer"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},
