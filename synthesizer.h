@@ -26771,7 +26771,7 @@ static syn_status syn__learn_speed(syn__learn *l) {
   k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
   for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
   train.batch_tokens = ROWS * (LENGTH + 1);
-  for (rows = 1; rows <= ROWS && ROWS * seconds <= 0.04 * span; rows += ROWS - 1) {
+  for (rows = 1; rows <= ROWS && (double)ROWS * seconds <= 0.04 * span; rows += ROWS - 1) {
     syn__trial trial = {&l->config, rows < ROWS ? 3 : 20, -1, 0.0, 0.0, 0.0};
     syn_data *data = syn_data_new(l->c);
     trial.limit = (rows < ROWS ? 0.002 : 0.01) * span;

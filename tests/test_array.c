@@ -41,17 +41,17 @@ static void test_checksum(syn_context *c) {
   size_t size;
   syn_model *m = model_of(c, "seq2seq", "pos -> res_nd(syn_att(R+V)) -> norm", 16);
   int32_t *w = small_of(c, m, &size), kept;
-  unsigned char *bytes = (unsigned char *)w;
+  unsigned char *flipped = (unsigned char *)w;
   syn_random r = {11};
   int i, damaged = 0;
   for (i = 0; i < 2000; i++) {
     int at = syn_random_below(&r, (int)size * 8);
     long ram;
-    bytes[at / 8] = (unsigned char)(bytes[at / 8] ^ 1 << at % 8);
+    flipped[at / 8] = (unsigned char)(flipped[at / 8] ^ 1 << at % 8);
     ram = syn_small_ram(w, size, NULL);
     damaged += ram == SYN_SMALL_E_DAMAGED;
     CHECK(ram < 0, "bit %d: %ld", at, ram);
-    bytes[at / 8] = (unsigned char)(bytes[at / 8] ^ 1 << at % 8);
+    flipped[at / 8] = (unsigned char)(flipped[at / 8] ^ 1 << at % 8);
   }
   CHECK(damaged > 1900, "%d of 2000 called damaged", damaged);
   CHECK(syn_small_ram(w, size, NULL) > 0, "as it was");
@@ -61,9 +61,9 @@ static void test_checksum(syn_context *c) {
   w[SYN__SMALL_MAGIC] = 12345;
   CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_MODEL, "no model");
   w[SYN__SMALL_MAGIC] = INT32_C(0x53594E34);
-  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "bytes of the other byte order");
+  CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "flipped of the other byte order");
   w[SYN__SMALL_MAGIC] = kept;
-  memcpy(bytes + 4 * SYN__SMALL_ORDER, "4NYS", 4);
+  memcpy(flipped + 4 * SYN__SMALL_ORDER, "4NYS", 4);
   CHECK(syn_small_ram(w, size, NULL) == SYN_SMALL_E_VERSION, "numbers of the other byte order");
   free(w);
   syn_model_free(m);
@@ -114,6 +114,7 @@ static uint64_t scores_of(syn_small *s, const int *src, int count, syn_small *gr
   CHECK(syn_small_score(s, 0, NULL) == SYN_SMALL_E_VALUE && syn_small_reject(s, 32767) == 0, "no token yet");
   while (token >= SYN_SMALL_MORE && n < 6) {
     int p[3], of[3], sum = 0, want = SYN_SMALL_MORE;
+    unsigned char low_high[4]; /* of a probability, of its token */
     token = syn_small_step(s, 700);
     if (token == SYN_SMALL_MORE) continue;
     while (want == SYN_SMALL_MORE) want = syn_small_step(greedy, 100000);
@@ -123,8 +124,9 @@ static uint64_t scores_of(syn_small *s, const int *src, int count, syn_small *gr
       p[k] = syn_small_score(s, k, &of[k]);
       sum += p[k];
       CHECK(p[k] >= 0 && (k == 0 || p[k] <= p[k - 1]), "candidate %d: %d", k, p[k]);
-      hash = syn_hash(hash, (const unsigned char[]){(unsigned char)p[k], (unsigned char)(p[k] >> 8),
-                                                    (unsigned char)of[k], (unsigned char)(of[k] >> 8)}, 4);
+      low_high[0] = (unsigned char)p[k], low_high[1] = (unsigned char)(p[k] >> 8);
+      low_high[2] = (unsigned char)of[k], low_high[3] = (unsigned char)(of[k] >> 8);
+      hash = syn_hash(hash, low_high, 4);
     }
     CHECK(of[0] == (token < 0 ? SYN_END : token) && sum <= 32769, "%d %d %d: %d", of[0], of[1], of[2], sum);
     if (p[0] < least) least = p[0];
@@ -222,7 +224,7 @@ static void test_network(syn_context *c, const char *encoder) {
       for (k = 0; k < CLASSES; k++) {
         int class_ = 0, p = syn_small_score(s, k, &class_);
         error += fabs(p / 32767.0 - exp((double)z[class_]) / sum);
-        spread += fabs(p / 32767.0 - 1.0 / CLASSES);
+        spread += fabs(p / 32767.0 - 1.0 / (double)CLASSES);
       }
     }
   }

@@ -447,9 +447,9 @@ static int call_data_add_text(world *w, uint64_t *hash) {
 /* Sources of features, one row with each kind of target. */
 static syn_data *features_of(world *w) {
   static const float x[6] = {1, 2, 3, 4, 5, 7};
-  const int class = 1;
+  const int label = 1;
   syn_data *d = syn_data_new(&w->c);
-  if (d && !syn_data_add_features(d, x, 3, 2, &class, 1) &&
+  if (d && !syn_data_add_features(d, x, 3, 2, &label, 1) &&
       !syn_data_add_regress(d, x, 2, 2, x, 2))
     return d;
   syn_data_free(d);

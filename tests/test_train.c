@@ -1196,7 +1196,13 @@ static void test_loss(void) {
 
 /* -- batches of data -- */
 
-static const syn_model of_seq2seq = {.task = &syn__tasks[0]};
+/* A model of which batches of data need the task alone. */
+static syn_model model_of_task(int task) {
+  syn_model m;
+  memset(&m, 0, sizeof m);
+  m.task = &syn__tasks[task];
+  return m;
+}
 
 /* Every row once, each batch within the limit, the arrays as they should be. Returns a hash of the order. */
 static uint64_t epoch_check(syn_data *d, int tokens, uint64_t seed, long epoch) {
@@ -1207,7 +1213,8 @@ static uint64_t epoch_check(syn_data *d, int tokens, uint64_t seed, long epoch) 
   seen = (int *)calloc(count, sizeof(int));
   CHECK(syn__data_epoch(d, tokens, seed, epoch) == SYN_OK, "%s", d->c->message);
   for (n = 0; n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
+    const syn_model seq2seq = model_of_task(0);
+    syn_batch b = syn__data_batch(d, &seq2seq, &d->batches[n], ints);
     CHECK(b.count > 0 && b.count * b.src_width <= tokens && b.count * b.tgt_width <= tokens,
           "batch %lu: %d sentences of %d and %d", (unsigned long)n, b.count, b.src_width, b.tgt_width);
     for (i = 0; i < b.count; i++) {
@@ -1348,7 +1355,7 @@ static syn_data *task_data(int what, syn_context *c, int count, uint64_t seed) {
 
 /* Each row once, with its label or tags, whatever the batches are. */
 static void task_batches(int what) {
-  syn_model m = {.task = &syn__tasks[what]};
+  syn_model m = model_of_task(what);
   int ints[3 * 40], i, j, size, tokens;
   syn_context c;
   syn_data *d;
@@ -1559,7 +1566,8 @@ static uint64_t corrupt_pass(syn_data *d, long epoch, uint64_t seed) {
     want += syn_hash(SYN_HASH_START, at, (size_t)j * sizeof(int));
   }
   for (n = 0; n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
+    const syn_model seq2seq = model_of_task(0);
+    syn_batch b = syn__data_batch(d, &seq2seq, &d->batches[n], ints);
     for (i = 0; i < b.count; i++) {
       const int *s = b.src + i * b.src_width, *l = b.labels + i * b.tgt_width, *y = b.tgt + i * b.tgt_width;
       for (n_src = 0; s[n_src] != SYN_END; n_src++) continue;
@@ -1623,7 +1631,7 @@ static void test_mask_training(void) {
   syn_batch batch;
   int row[LENGTH], i, n;
   double before, after;
-  float p;
+  float p = 0.0f;
   memset(&t, 0, sizeof t), memset(&k, 0, sizeof k), memset(&batch, 0, sizeof batch);
   syn_context_init(&c, NULL);
   k.task = "mlm";
@@ -1720,7 +1728,8 @@ static size_t windows_case(size_t count, int window, int stride, long epoch) {
   CHECK(syn_data_add_windows(d, text, count, window, stride) == SYN_OK, "%s", c.message);
   CHECK(count == 0 || syn__data_epoch(d, 400, 1, epoch) == SYN_OK, "%s", c.message);
   for (n = 0; count && n < d->n_batches; n++) {
-    syn_batch b = syn__data_batch(d, &of_seq2seq, &d->batches[n], ints);
+    const syn_model seq2seq = model_of_task(0);
+    syn_batch b = syn__data_batch(d, &seq2seq, &d->batches[n], ints);
     for (i = 0; i < b.count; i++) {
       const int *x = b.tgt + i * b.tgt_width, *y = b.labels + i * b.tgt_width;
       for (length = b.tgt_width; length > 0 && !x[length - 1]; length--) continue;

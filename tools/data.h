@@ -148,13 +148,13 @@ typedef struct encoder {
 } encoder;
 
 /* The numbers of one text at a time; all zero it is empty. */
-typedef struct numbers {
+typedef struct number_list {
   float *at;
   size_t count, cap;
-} numbers;
+} number_list;
 
 /* Reads the numbers of a text, with white space between. Exits where one is none, or too large. */
-static void read_numbers(numbers *x, syn_text text, const char *path, unsigned long line) {
+static void read_numbers(number_list *x, syn_text text, const char *path, unsigned long line) {
   syn_text word;
   double value;
   char digits[64];
@@ -171,7 +171,7 @@ static void read_numbers(numbers *x, syn_text text, const char *path, unsigned l
 }
 
 /* The same as rows of so many features; returns the rows. */
-static int read_rows(numbers *x, syn_text text, int features, const char *path,
+static int read_rows(number_list *x, syn_text text, int features, const char *path,
                      unsigned long line) {
   read_numbers(x, text, path, line);
   if (!x->count || x->count % (size_t)features || x->count > INT_MAX)
@@ -197,7 +197,7 @@ typedef struct pairs {
   int cut;               /* SYN_CUT_... of texts that do not fit; 0: their pairs are left out */
   size_t cut_rows, cut_tokens, first_cut; /* pairs that were cut; what they lost; their first line */
   int features, outputs; /* the source is rows of so many numbers, 0: tokens; numbers of a target */
-  numbers x[2];          /* of one line */
+  number_list x[2];      /* of one line */
 } pairs;
 
 /* -- what a file holds beside text -- */

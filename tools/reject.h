@@ -6,9 +6,9 @@
    ============================================================================================== */
 
 /* An answer: the smallest probability of its tokens, 0 to 32767. */
-typedef struct answer {
+typedef struct reject_result {
   int least, right;
-} answer;
+} reject_result;
 
 /* The model as a board runs it. */
 typedef struct rejecter {
@@ -55,8 +55,8 @@ static void reject_close(rejecter *r) {
 
 /* The answer to a text; `right`: null: a text that should be refused. A text that does not fit is
    refused. */
-static answer reject_answer(rejecter *r, syn_text text, const syn_text *right) {
-  answer a = {0, 0};
+static reject_result reject_answer(rejecter *r, syn_text text, const syn_text *right) {
+  reject_result a = {0, 0};
   int count = syn_small_encode(r->s, text, r->ids, r->capacity), token, n = 0;
   buffer out = {NULL, 0, 0};
   if (count < 0 || syn_small_source(r->s, r->ids, count)) return a;
@@ -80,13 +80,13 @@ static answer reject_answer(rejecter *r, syn_text text, const syn_text *right) {
 }
 
 static int answer_order(const void *a, const void *b) {
-  return ((const answer *)b)->least - ((const answer *)a)->least;
+  return ((const reject_result *)b)->least - ((const reject_result *)a)->least;
 }
 
 /* A row for each share of the texts that is accepted: the threshold, how many of them and of the
    others it refuses, and how many of the accepted ones are right. */
-static void reject_print(answer *of, size_t count, const answer *others, size_t n_others,
-                         int json) {
+static void reject_print(reject_result *of, size_t count, const reject_result *others,
+                         size_t n_others, int json) {
   static const int shares[] = {1000, 999, 990, 980, 950, 900, 800, 700, 500};
   size_t i, k, right, refused;
   qsort(of, count, sizeof *of, answer_order);
@@ -107,12 +107,12 @@ static void reject_print(answer *of, size_t count, const answer *others, size_t 
 /* sources and targets [count] */
 static void reject_curve(syn_context *c, const syn_model *m, const pairs *p, const arguments *a) {
   rejecter r = reject_open(c, m);
-  answer *of = (answer *)take(p->count, sizeof *of), *others = NULL;
+  reject_result *of = (reject_result *)take(p->count, sizeof *of), *others = NULL;
   lines more;
   size_t i;
   memset(&more, 0, sizeof more);
   if (*opt_text(a, "other")) more = read_lines(opt_text(a, "other"));
-  others = (answer *)take(more.count + 1, sizeof *others);
+  others = (reject_result *)take(more.count + 1, sizeof *others);
   for (i = 0; i < p->count; i++) {
     const syn_text right = first_alternative(p, i);
     of[i] = reject_answer(&r, p->side[0][i], &right);

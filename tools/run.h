@@ -39,7 +39,7 @@ typedef struct runner {
   const syn_tokenizer *in, *out;
   task of;
   int features;    /* numbers of a row of the source; 0: tokens */
-  numbers x;       /* of one line */
+  number_list x;   /* of one line */
   int lm, json, terminal, stream, batch;
   int raw;         /* eval: a class may hold a carriage return, which its reference has, too */
   int rows;        /* run: most tokens of a batch */
