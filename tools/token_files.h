@@ -608,7 +608,7 @@ static char *tokenizer_path(const char *path) {
 static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t rows) {
   char *file = tokenizer_path(path);
   token_list l = token_list_of(file);
-  syn_tokenizer *t;
+  syn_tokenizer *t = NULL;
   l.bytes = read_file(file);
   put_byte(&l.bytes, 0);
   l.bytes.size--;
