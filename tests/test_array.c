@@ -5,6 +5,7 @@
 #include "../synthesizer.h"
 
 #include "check.h"
+#include "heap.h"
 #include "sink.h"
 
 enum { TOKENS = 120, VOCAB = 500, CLASSES = 7 };
@@ -235,6 +236,49 @@ static void test_network(syn_context *c, const char *encoder) {
   syn_model_free(m);
 }
 
+/* Memory that ends while a network is lowered, at the first value that finds no place: behind `before`
+   values the list of them is full. one: only that allocation fails, not those behind it. No allocation of a model's array is missed. */
+static void array_memory(const char *task, const char *layers, int before, int one) {
+  char encoder[200];
+  syn_context c;
+  syn_model *m;
+  heap h;
+  long n, calls, blocks;
+  int missed = 1;
+  context_on(&c, &h, 0);
+  snprintf(encoder, sizeof encoder, "repeat(%d, act(relu)) -> %s", before, layers);
+  m = model_of(&c, task, encoder, 8);
+  CHECK(m, "%s: %s", encoder, c.message);
+  calls = h.calls, blocks = h.blocks;
+  for (n = 1; n < 200 && missed; n++) {
+    bytes b;
+    syn_sink sink = sink_of(&b);
+    calls = h.calls;
+    *(one ? &h.fail_at : &h.fail_from) = calls + n;
+    missed = syn_small_write(&c, m, NULL, &sink) == SYN_E_MEMORY;
+    CHECK(missed == !b.size && (!missed || strstr(c.message, "out of memory")), "%s, %ld: %s", encoder, n, c.message);
+    CHECK(h.blocks == blocks && (missed || !c.status), "%s, %ld: %s", encoder, n, c.message);
+    h.fail_from = h.fail_at = 0;
+    syn_context_clear(&c);
+    free(b.at);
+  }
+  CHECK(!missed, "%s: %ld allocations", encoder, n);
+  syn_model_free(m);
+  CHECK(!h.blocks, "%ld blocks", h.blocks);
+}
+static void test_array_memory(void) {
+  static const char *const layers[] = {
+      "cnn(8, k=3, act=glu)", "norm -> ff(8) -> norm", "birnn", "concat(ff(8) | ff(8)) -> linear(8)",
+      "universal(2, res(ff(8)))", "pos -> highway(ff(8))", "light_conv(3)", "syn_att(V+D)", "syn_att(FR+FD)",
+      "rel_pos -> syn_att(R+V)", "ngram(2, 50)", "learn_pos -> parallel_add(ff | act(tanh))"};
+  size_t i;
+  int before;
+  for (i = 0; i < sizeof layers / sizeof *layers; i++)
+    for (before = 1; before < 16; before++) array_memory("tag", layers[i], before, i == 7);
+  for (before = 12; before < 16; before++) array_memory("classify", "act(relu)", before, 0);
+  for (before = 1; before < 16; before += 2) array_memory("seq2seq", "pos", before, 0);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
@@ -252,5 +296,6 @@ int main(void) {
   test_network(&c, "concat(birnn | cnn(k=3)) -> linear(32) -> norm");
   test_network(&c, "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm");
   test_network(&c, "rel_pos(buckets=8, max=6) -> res_nd(syn_att(V)) -> rel_pos(buckets=4, max=3) -> res_nd(syn_att(R+V)) -> norm");
+  test_array_memory();
   return CHECK_END("array");
 }
