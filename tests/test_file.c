@@ -287,6 +287,9 @@ static const hostile broken[] = {
     {"{\"\\uD800\":1}", 0, "half a surrogate pair: \\uD800"},
     {"{\"\\uDC00\\uD800\":1}", 0, "half a surrogate pair: \\uDC00"},
     {"{\"\\uD83D\\u0041\":1}", 0, "half a surrogate pair"},
+    {"{\"\\uD83D\\", 0, "half a surrogate pair"},
+    {"{\"\\uD83D\\n1234567\":1}", 0, "half a surrogate pair"},
+    {"{\"\\uD83Dabcdefg\":1}", 0, "half a surrogate pair"},
     {"{\"a\nb\":1}", 0, "control byte 0x0A"},
     {"{\"\x80\":1}", 0, "invalid UTF-8 in a string: byte 0x80"},
     {"{\"\xC0\x80\":1}", 0, "invalid UTF-8"},
@@ -956,6 +959,130 @@ static void test_modes(const content *t) {
   chmod(SCRATCH, 0600);
 }
 
+/* -- the steps of a writer, each where it fails -- */
+
+static void writer_closed(const char *path, size_t waiting, syn_status status, const char *words) {
+  static syn__writer o; /* another hand closed its file */
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  CHECK(syn__writer_open(&o, &c, path) == SYN_OK, "%s", c.message);
+  close(fileno(o.file));
+  o.used = waiting;
+  CHECK(syn__writer_close(&o, 1) == status && strstr(c.message, words), "%s, %lu bytes: %s", path,
+        (unsigned long)waiting, c.message);
+  CHECK(h.blocks == 0 && !left_files() && !exists("steps"), "%s: something is left", path);
+}
+static void writer_refused(void) {
+  static syn__writer o;
+  static unsigned char many[5000];
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  CHECK(syn__writer_open(&o, &c, "steps") == SYN_OK, "%s", c.message);
+  CHECK(syn__writer_write(&o, many, 100) == 100 && o.used == 100, "100 bytes wait");
+  CHECK(syn__writer_write(&o, many, 5000) == 5000 && o.used == 0, "more than there is room for");
+  CHECK(syn__writer_write(&o, many, 100) == 100, "100 bytes wait");
+  close(fileno(o.file));
+  CHECK(syn__writer_write(&o, many, 4000) == 0, "what waits cannot be written");
+  o.used = 0;
+  CHECK(syn__writer_write(&o, many, 5000) == 0, "what does not wait cannot be written");
+  CHECK(syn__writer_close(&o, 0) == SYN_E_FILE && strstr(c.message, "steps: cannot write: "), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn__writer_open(&o, &c, "/dev/null") == SYN_OK, "%s", c.message);
+  CHECK(syn__writer_close(&o, 0) == SYN_E_FILE && strstr(c.message, "/dev/null: cannot write: "), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn__writer_open(&o, &c, "steps") == SYN_OK && mkdir("steps", 0777) == 0, "%s", c.message);
+  CHECK(syn__writer_close(&o, 1) == SYN_E_FILE && strstr(c.message, "rename the temporary file to it"), "%s",
+        c.message);
+  syn_context_clear(&c);
+  CHECK(rmdir("steps") == 0 && h.blocks == 0 && !left_files(), "something is left");
+  errno = EINVAL;
+  CHECK(syn__path_fail(&c, "steps", "write", 0) == SYN_E_FILE && strstr(c.message, "unknown reason"), "%s", c.message);
+}
+/* Where all names of temporary files are taken, nothing is written; where some are, the next is. */
+static void writer_names(int taken) {
+  static syn__writer o; /* the names depend on its address */
+  static char target[] = "steps", names[130][40];
+  syn_context c;
+  heap h;
+  int i, all = taken > 100;
+  context_on(&c, &h, 0);
+  o.target = target;
+  for (i = 0; i < taken; i++) {
+    o.name = names[i];
+    syn__writer_name(&o, (unsigned)i);
+    put_text(names[i], "");
+  }
+  CHECK(syn__writer_open(&o, &c, "steps") == (all ? SYN_E_FILE : SYN_OK), "%s", c.message);
+  if (all) CHECK(strstr(c.message, "steps: cannot create a file beside it: "), "%s", c.message);
+  else CHECK(syn__writer_close(&o, -1) == SYN_OK && !exists("steps"), "%s", c.message);
+  for (i = 0; i < taken; i++) remove(names[i]);
+  CHECK(h.blocks == 0 && !left_files(), "something is left");
+}
+/* A file of another user keeps its owner, or loses the rights of a group that it cannot keep. */
+static void writer_owner(const content *t, uid_t owner, uid_t user, gid_t group, unsigned mode) {
+  struct stat info;
+  syn_context c;
+  heap h;
+  syn_status status;
+  context_on(&c, &h, 0);
+  put_text("owned/file", "old");
+  if (chown("owned/file", owner, 4002) != 0 || chmod("owned/file", 0664) != 0) return;
+  if (setegid(group) != 0 || seteuid(user) != 0 || stat("owned/file", &info) != 0) {
+    printf("skipped: files of other users need the rights of root\n");
+  } else {
+    status = syn_file_write(&c, "owned/file", t->pairs, PAIRS, t->entries, ENTRIES);
+    CHECK(status == SYN_OK && stat("owned/file", &info) == 0, "%s", c.message);
+    CHECK((info.st_uid == owner) == (user == 0) && (unsigned)(info.st_mode & 0777) == mode, "%u writes: %u, mode %o",
+          (unsigned)user, (unsigned)info.st_uid, (unsigned)(info.st_mode & 0777));
+  }
+  CHECK(seteuid(0) == 0 && setegid(0) == 0, "no way back");
+}
+static void test_steps(const content *t) {
+  char path[64] = "owned/link", folder[2000];
+  int ends[2];
+  FILE *pipe_end;
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  writer_closed("steps", 0, SYN_E_FILE, "steps: cannot write: ");
+  writer_closed("steps", 9, SYN_E_FILE, "steps: cannot write: ");
+  writer_closed("/dev/null", 0, SYN_E_FILE, "/dev/null: cannot write: ");
+  writer_refused();
+  writer_names(1);
+  writer_names(130);
+  CHECK(!syn__sync(-1) && errno == EBADF, "a file that is not open is synced");
+  CHECK(pipe(ends) == 0, "no pipe");
+  CHECK(syn__sync(ends[1]) || errno != EINVAL, "nothing to sync is no failure");
+  pipe_end = fdopen(ends[0], "rb");
+  CHECK(pipe_end && syn__file_length(pipe_end) == UINT64_MAX, "a pipe has a size");
+  if (pipe_end) fclose(pipe_end);
+  close(ends[1]);
+  CHECK(mkdir("owned", 0777) == 0 && chmod("owned", 0777) == 0 && make_link("a_longer_name", "owned/link"), "no link");
+  CHECK(!syn__path_follow(path, 12) && errno == ENAMETOOLONG, "a name that is longer than there is room");
+  CHECK(syn__path_follow(path, sizeof path) && !strcmp(path, "owned/a_longer_name"), "%s", path);
+  remove("owned/link");
+  if (getcwd(folder, sizeof folder - 20)) { /* a link that begins at the root */
+    strcat(folder, "/owned/file");
+    CHECK(make_link(folder, "owned/link"), "no link");
+    CHECK(!syn_file_write(&c, "owned/link", t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+    CHECK(is_link("owned/link") && exists("owned/file"), "the link was replaced");
+    remove("owned/link");
+  }
+  strcpy(path, "owned/nowhere/file");
+  syn__path_sync_folder(path);
+  CHECK(!strcmp(path, "owned/nowhere/"), "%s", path);
+  if (geteuid() == 0) {
+    writer_owner(t, 0, 0, 0, 0664);
+    writer_owner(t, 4001, 0, 0, 0664);
+    writer_owner(t, 4001, 4003, 4002, 0664); /* the group can be kept */
+    writer_owner(t, 4001, 4003, 4004, 0604);
+  }
+  remove("owned/file");
+  CHECK(rmdir("owned") == 0, "something is left");
+}
+
 /* -- a file that another process writes while it is read -- */
 
 /* An allocator whose blocks end where no memory may be read. At call number `at` it overwrites
@@ -1111,6 +1238,55 @@ static void test_halves(void) {
   e.dtype = SYN_I32;
   CHECK(syn_entry_floats(&c, &e, out, 32768) == SYN_E_FORMAT, "%s", c.message);
   CHECK(strstr(c.message, "\"halves\" is I32, wanted F32, F16 or BF16"), "%s", c.message);
+}
+
+/* Small halves are multiples of 2^-24; what lies between two of them goes to the nearest, ties to even. */
+static void test_to_half(void) {
+  static const float parts[] = {0.0f, 0.25f, 0.5f, 0.75f};
+  uint32_t n, k, wrong = 0;
+  for (n = 0; n < 1024; n++)
+    for (k = 0; k < 4; k++) {
+      uint32_t up = k == 3 || (k == 2 && n % 2), bits = bits_of(((float)n + parts[k]) / 16777216.0f);
+      wrong += syn__to_f16(bits) != n + up || syn__to_f16(bits | 0x80000000u) != (n + up + 0x8000u);
+    }
+  CHECK(wrong == 0, "%lu small halves are wrong", (unsigned long)wrong);
+  CHECK(syn__to_f16(bits_of(1.0f)) == 0x3C00 && syn__to_f16(bits_of(-2.5f)) == 0xC100, "halves");
+}
+
+/* An entry that the caller made: only its bytes are trusted. */
+static void test_own_entry(void) {
+  static float from[4] = {1, 2, 3, 4};
+  syn__stored s;
+  float out[4];
+  syn_context c;
+  heap h;
+  syn_entry e = entry_of("own", SYN_F32, 2, 2, (unsigned char *)from, sizeof from);
+  context_on(&c, &h, 0);
+  memset(&s, 0, sizeof s);
+  s.entry[0] = e, s.k = 2, s.rows = 2;
+  CHECK(syn__stored_value(&s, 1, 0) == 3.0f, "weight (1, 0) of floats");
+  CHECK(syn_entry_floats(&c, NULL, out, 4) == SYN_E_VALUE && strstr(c.message, "no entry"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_entry_floats(&c, &e, out, 4) == SYN_OK && out[3] == 4.0f, "%s", c.message);
+  e.data = NULL;
+  CHECK(syn_entry_floats(&c, &e, out, 4) == SYN_E_SHAPE || c.status, "%s", c.message);
+  syn_context_clear(&c);
+  e.bytes = 0;
+  CHECK(syn_entry_floats(&c, &e, out, 0) == SYN_OK, "no floats: %s", c.message);
+  e.name = NULL;
+  CHECK(syn_entry_floats(&c, &e, out, 1) == SYN_E_SHAPE && strstr(c.message, "\"\""), "%s", c.message);
+  syn_context_clear(&c);
+  e.dtype = SYN_I8;
+  CHECK(syn_entry_floats(&c, &e, out, 0) == SYN_E_FORMAT && strstr(c.message, "\"\" is I8"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_file_write(&c, SCRATCH, NULL, 1, NULL, 0) == SYN_E_VALUE && strstr(c.message, "metadata"), "%s",
+        c.message);
+  syn_context_clear(&c);
+  CHECK(syn_file_write(&c, SCRATCH, NULL, 0, NULL, 1) == SYN_E_VALUE && strstr(c.message, "entries"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_file_view(&c, NULL, 9) && c.status == SYN_E_VALUE && strstr(c.message, "null for 9 bytes"), "%s",
+        c.message);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
 }
 
 static void test_swap(void) {
@@ -1435,9 +1611,12 @@ int main(void) {
   test_beside(&t);
   test_links(&t, &whole);
   test_modes(&t);
+  test_steps(&t);
   test_changing();
 #endif
   test_halves();
+  test_to_half();
+  test_own_entry();
   test_swap();
   test_many();
   test_types();
