@@ -402,6 +402,376 @@ static void check_refused_data(void) {
   syn_model_free(m);
 }
 
+/* -- memory that ends, data that stay -- */
+
+static int features_blocks = 1 << 30; /* so many more are given */
+
+static void *features_alloc(void *user, size_t bytes) {
+  SYN__UNUSED(user);
+  return features_blocks-- > 0 ? malloc(bytes) : NULL;
+}
+
+static void features_release(void *user, void *block, size_t bytes) {
+  SYN__UNUSED(user);
+  SYN__UNUSED(bytes);
+  free(block);
+}
+
+static void features_context(syn_context *c) {
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  o.alloc = features_alloc, o.release = features_release;
+  features_blocks = 1 << 30;
+  syn_context_init(c, &o);
+}
+
+/* A model of texts of bytes. */
+static syn_model *features_texts(syn_context *c, const char *task) {
+  const syn_text names[2] = {{"bad", 3}, {"good", 4}};
+  syn_config k = config_of(task, "linear");
+  const int lm = strcmp(task, "lm") == 0, tag = strcmp(task, "tag") == 0;
+  const int classes = tag || strcmp(task, "classify") == 0;
+  syn_tokenizer *src = lm ? NULL : syn_tokenizer_learn(c, "byte", 0, NULL, 0), *tgt = NULL;
+  syn_model *m;
+  if (classes) tgt = syn_tokenizer_learn(c, tag ? "space" : "line", 0, names, 2);
+  else if (strcmp(task, "mlm") != 0) tgt = syn_tokenizer_learn(c, "byte", 0, NULL, 0);
+  k.src_features = 0, k.outputs = 0;
+  if (lm) k.encoder = NULL, k.decoder = "linear";
+  k.src_vocab = src ? syn_tokenizer_size(src) : 0;
+  k.tgt_vocab = tgt ? syn_tokenizer_size(tgt) : 0;
+  k.classes = classes ? k.tgt_vocab - SYN_FIRST_TOKEN + tag : 0;
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s: %s", task, c->message);
+  syn_model_set_tokenizers(m, src, tgt);
+  return m;
+}
+
+static void check_refused_rows(void) {
+  syn_context c;
+  syn_data *d;
+  float *x = (float *)calloc(65537, sizeof *x), y[2] = {1.0f, 2.0f};
+  const int token = 5;
+  int most, i;
+  features_context(&c);
+  d = syn_data_new(&c);
+  CHECK(syn_data_add_features(NULL, x, 1, F, &token, 1) == SYN_E_VALUE &&
+            syn_data_add_regress(NULL, x, 1, F, y, 2) == SYN_E_VALUE &&
+            syn_model_normalize(NULL, d) == SYN_E_VALUE, "no data, no model");
+  for (i = 0; i < 3; i++) { /* each array has to grow once; a failure leaves the data as they were */
+    features_blocks = i > 0;
+    CHECK(syn_data_add_features(d, x, 1, F, &token, 1) == SYN_E_MEMORY, "memory %d", i);
+    refused(&c, "out of memory", "rows of 0 tokens together");
+    CHECK(syn_data_count(d) == 0 && !syn_data_features(d, 0, NULL), "a row without its memory");
+  }
+  features_blocks = 1 << 30;
+  syn_data_add_features(d, x, SYN__DATA_LENGTH + 1, F, &token, 1);
+  refused(&c, "16777217 rows of 3 numbers", "1 to 16777216");
+  syn_data_add_features(d, x, 1, 0, &token, 1);
+  refused(&c, "1 rows of 0 numbers", "1 to 65536");
+  syn_data_add_features(d, x, 1, 65537, &token, 1);
+  refused(&c, "1 rows of 65537 numbers", "1 to 65536");
+  syn_data_add_features(d, x, 1, F, &token, -1);
+  refused(&c, "with -1 labels", "1 to");
+  syn_data_add_features(d, x, 1, F, &token, SYN__DATA_LENGTH + 1);
+  refused(&c, "with 16777217 labels", "1 to");
+  syn_data_add_features(d, NULL, 1, F, &token, 1);
+  refused(&c, "no rows", "given");
+  syn_data_add_features(d, x, 1, F, NULL, 1);
+  CHECK(c.status == SYN_E_VALUE, "labels that are not there");
+  syn_context_clear(&c);
+  syn_data_add_regress(d, x, 1, F, NULL, 1);
+  CHECK(c.status == SYN_E_VALUE, "targets that are not there");
+  syn_context_clear(&c);
+  syn_data_add_regress(d, x, 1, F, y, 0);
+  refused(&c, "targets: 0 numbers", "1 or more");
+  CHECK(syn_data_add_features(d, x, 1, F, NULL, 0) == SYN_OK, "a row without labels: %s", c.message);
+  CHECK(syn_data_add_features(d, x, 1, F, &token, 1) == SYN_OK, "%s", c.message);
+  CHECK(syn_data_row(d, 1, SYN_TGT, &most) && most == 1 && *syn_data_row(d, 1, SYN_TGT, NULL) == token &&
+            !syn_data_row(d, 1, SYN_SRC, NULL) && !syn_data_row(d, 1, SYN_EACH, NULL), "a row of features");
+  syn_data_add_features(d, x, 1, F, syn_data_row(d, 1, SYN_TGT, NULL), 1);
+  refused(&c, "labels lie in these data", "copy");
+  syn_data_add_regress(d, x, 1, F, syn_data_features(d, 0, NULL), 1);
+  refused(&c, "do not lie in these data", "row 2");
+  CHECK(!syn_data_features(NULL, 0, &most) && most == 0 && !syn_data_features(d, 9, &most) && most == 0,
+        "features that are not there");
+  d->busy = 1; /* as in a callback of a training */
+  syn_data_add_features(d, x, 1, F, &token, 1);
+  refused(&c, "being trained on", "called back");
+  syn_data_add_regress(d, x, 1, F, y, 2);
+  refused(&c, "being trained on", "called back");
+  syn_data_set_cut(d, SYN_CUT_TAIL);
+  refused(&c, "being trained on", "called back");
+  d->busy = 0;
+  CHECK(syn_data_set_cut(NULL, SYN_CUT_TAIL) == SYN_E_VALUE && syn_data_cut(NULL, NULL) == 0, "no data");
+  d->count = SYN__DATA_ROWS; /* as many as there can be */
+  syn_data_add_features(d, x, 1, F, &token, 1);
+  refused(&c, "more than 134217728 rows", "data");
+  d->count = 2;
+  syn_data_free(d);
+  d = syn_data_new(&c);
+  d->count = SYN__DATA_ROWS;
+  syn_data_add(d, &token, 1, &token, 1);
+  refused(&c, "more than 134217728 rows", "data");
+  d->count = 0;
+  syn_data_free(d);
+  free(x);
+}
+
+static void check_refused_normalize(void) {
+  syn_config k = config_of("classify", "linear");
+  const float x[2 * F] = {1, 7, 3, 2, 7, 3};
+  const int label = 1;
+  syn_context c;
+  syn_data *d;
+  syn_model *m;
+  features_context(&c);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  CHECK(syn_model_normalize(m, NULL) == SYN_E_VALUE, "no data");
+  refused(&c, "no data", "given");
+  syn_model_normalize(m, d);
+  refused(&c, "0 rows of 0 features", "of 3");
+  syn_data_add_features(d, x, 2, F, &label, 1);
+  CHECK(syn_model_normalize(m, d) == SYN_OK && syn_model_find(m, "src.scale")->x[1] == 1.0f &&
+            syn_model_find(m, "src.mean")->x[1] == 7.0f && syn_model_find(m, "src.scale")->x[0] == 2.0f,
+        "a constant feature keeps its scale: %s", c.message);
+  CHECK(syn_model_save(&c, m, "features.safetensors") == SYN_OK, "%s", c.message);
+  syn_model_free(m);
+  k.src_features = F - 1;
+  m = syn_model_new(&c, &k);
+  syn_model_normalize(m, d);
+  refused(&c, "1 rows of 3 features", "of 2");
+  syn_model_free(m);
+  m = syn_model_load(&c, "features.safetensors");
+  if (m && !m->weights) { /* a view of the file, which cannot be written */
+    features_blocks = 0;
+    CHECK(syn_model_normalize(m, d) == SYN_E_MEMORY, "no memory for the weights");
+    features_blocks = 1 << 30;
+    refused(&c, "out of memory", "the weights of a model");
+    CHECK(syn_model_normalize(m, d) == SYN_OK, "%s", c.message);
+  }
+  CHECK(syn_model_pack(m) == SYN_OK, "%s", c.message);
+  syn_model_normalize(m, d);
+  refused(&c, "packed", "load it again");
+  syn_model_free(m);
+  syn_data_free(d);
+}
+
+static void check_refused_corruption(void) {
+  syn_corruption spans, mask;
+  const float x[F] = {1, 2, 3};
+  const int label = 1;
+  syn_config k = config_of("classify", "linear");
+  syn_context c;
+  syn_data *d;
+  syn_model *m, *texts;
+  const syn_text none = {"", 0}, text = {"abcde", 5}, missing = {NULL, 3}, most = {"abcde", SYN__DATA_LENGTH + 1};
+  memset(&spans, 0, sizeof spans);
+  memset(&mask, 0, sizeof mask);
+  spans.first = 250, spans.count = 10;
+  mask.first = 4, mask.count = 260, mask.mask = 1;
+  features_context(&c);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  syn_data_add_text(d, m, text, text);
+  refused(&c, "row 0: a text", "syn_data_add_features");
+  CHECK(syn_data_add_text(NULL, m, text, text) == SYN_E_VALUE, "no data");
+  syn_data_add_text(d, NULL, text, text);
+  refused(&c, "no model", "given");
+  d->busy = 1;
+  syn_data_add_text(d, m, text, text);
+  refused(&c, "being trained on", "called back");
+  syn_data_corrupt(d, &spans);
+  refused(&c, "being trained on", "called back");
+  d->busy = 0;
+  CHECK(syn_data_corrupt(NULL, &spans) == SYN_E_VALUE, "no data");
+  syn_data_corrupt(d, NULL);
+  refused(&c, "no corruption", "given");
+  CHECK(!syn_data_add_features(d, x, 1, F, &label, 1) && !syn_data_corrupt(d, &spans), "%s", c.message);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "corrupted texts are tokens", "features");
+  syn_data_free(d);
+  syn_model_free(m);
+  m = features_texts(&c, "mlm");
+  d = syn_data_new(&c);
+  syn_data_add_text(d, m, text, none);
+  refused(&c, "mlm has texts without a target", "mask=1");
+  CHECK(!syn_data_corrupt(d, &mask), "%s", c.message);
+  syn_data_add_text(d, m, text, text);
+  refused(&c, "mlm has texts without a target", "mask=1");
+  syn_data_add_text(d, m, missing, none);
+  refused(&c, "no source text", "given");
+  syn_data_add_text(d, m, most, none);
+  refused(&c, "too many bytes: 16777217", "at most 16777216");
+  features_blocks = 0;
+  CHECK(syn_data_add_text(d, m, text, none) == SYN_E_MEMORY, "no memory");
+  refused(&c, "out of memory", "rows of 0 tokens");
+  features_blocks = 1 << 30;
+  CHECK(!syn_data_add_text(d, m, text, none) && syn_data_count(d) == 1, "%s", c.message);
+  CHECK(syn_model_evaluate(&c, m, d, 0, NULL, NULL) == SYN_OK, "%s", c.message);
+  mask.count = 999;
+  syn_data_corrupt(d, &mask);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "random ones are below 999", "260 tokens");
+  mask.count = 260, mask.first = 260;
+  syn_data_corrupt(d, &mask);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "the mask is token 260", "260 tokens");
+  mask.first = 4;
+  syn_data_corrupt(d, &spans);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "corrupted texts are for seq2seq", "not for mlm");
+  texts = features_texts(&c, "classify");
+  syn_data_corrupt(d, &mask);
+  syn_model_evaluate(&c, texts, d, 0, NULL, NULL);
+  refused(&c, "masked texts are for mlm", "not for classify");
+  syn_data_add_text(d, texts, text, syn_text_of("goodness"));
+  refused(&c, "row 1: label 0: no class is named 'goodness'", "");
+  syn_data_add_text(d, texts, text,
+                    syn_text_of("a label that has more letters than a message shows of it, which is sixty"));
+  refused(&c, "no class is named 'a label", "it, wh'");
+  syn_model_set_tokenizers(texts, NULL, NULL);
+  syn_data_add_text(d, texts, text, text);
+  refused(&c, "no tokenizer for the source", "row 1");
+  syn_model_free(texts);
+  syn_model_free(m);
+  m = features_texts(&c, "lm");
+  syn_data_corrupt(d, &spans);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "corrupted texts are for seq2seq", "not for lm");
+  syn_model_free(m);
+  m = features_texts(&c, "seq2seq");
+  spans.count = 100;
+  syn_data_corrupt(d, &spans);
+  syn_model_evaluate(&c, m, d, 0, NULL, NULL);
+  refused(&c, "sentinels 250 to 349", "260 and 260");
+  spans.count = 10;
+  syn_data_corrupt(d, &spans);
+  CHECK(!syn_data_add_text(d, m, text, none) && syn_model_evaluate(&c, m, d, 0, NULL, NULL) == SYN_OK, "%s",
+        c.message);
+  syn_model_free(m);
+  syn_data_free(d);
+}
+
+static void check_corrupted(void) {
+  const int tokens[5] = {5, 6, 2, 8, 9};
+  int src[5], tgt[5], i, masked = 0;
+  syn_corruption k;
+  syn_random r = {3};
+  memset(&k, 0, sizeof k);
+  memset(src, 0, sizeof src);
+  k.first = 11, k.count = 12, k.mask = 1;
+  syn_corrupt(NULL, tokens, 5, &r, src, tgt);
+  CHECK(memcmp(src, tokens, sizeof src) == 0, "nothing is corrupted");
+  src[0] = 77;
+  syn_corrupt(&k, NULL, 5, &r, src, tgt);
+  syn_corrupt(&k, tokens, 5, &r, src, NULL);
+  syn_corrupt(&k, tokens, 5, &r, NULL, tgt);
+  CHECK(src[0] == 77, "an array was missing");
+  for (k.noise = 0.0f; k.noise < 1.5f; k.noise += 0.99f) {
+    syn_corrupt(&k, tokens, 5, &r, src, tgt);
+    for (masked = i = 0; i < 5; i++) {
+      masked += tgt[i] > 0;
+      CHECK(tgt[i] ? tgt[i] == tokens[i] : src[i] == tokens[i], "token %d: %d, label %d", i, src[i], tgt[i]);
+    }
+    CHECK(masked == (k.noise == 0.0f ? 1 : 4) && !tgt[2], "noise %g: %d masked", (double)k.noise, masked);
+  }
+  k.noise = 0.01f;
+  syn_corrupt(&k, tokens, 5, &r, src, tgt);
+  for (masked = i = 0; i < 5; i++) masked += tgt[i] > 0;
+  CHECK(masked == 1, "%d masked, one at least", masked);
+}
+
+static void check_refused_labels(void) {
+  syn_config k = config_of("tag", "linear");
+  float x[3 * F];
+  const int lengths[1] = {3}, labels[3] = {1, 2, 3};
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_batch b;
+  memset(x, 0, sizeof x);
+  memset(&b, 0, sizeof b);
+  features_context(&c);
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, NULL);
+  b.count = 1, b.features = x, b.lengths = lengths, b.labels = labels, b.src_width = 2;
+  syn_run_forward(r, &b);
+  refused(&c, "labels of width 2", "a source of 3 rows");
+  b.src_width = 3;
+  CHECK(syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+  b.features = NULL;
+  syn_run_forward(r, &b);
+  refused(&c, "no features", "3 numbers");
+  syn_run_free(r);
+  syn_model_free(m);
+}
+
+/* More numbers as targets than an int counts. */
+static void check_refused_targets(void) {
+  enum { MANY = 33000 };
+  syn_config k = config_of("regress_rows", "linear");
+  float *x = (float *)calloc(MANY, sizeof *x), y[2] = {0, 0};
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  features_context(&c);
+  k.src_features = 1, k.d_model = 1, k.heads = 1, k.outputs = 65536;
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  d = syn_data_new(&c);
+  syn_data_add_regress(d, x, MANY, 1, y, 2);
+  syn__data_task(&c, m, d); /* an evaluation would ask for the memory of its batches before */
+  refused(&c, "row 0 has 2 numbers as targets", "wants -1");
+  CHECK(syn_data_batches(d, 2 * MANY, 1) == 1 && syn_data_batches(d, 2 * MANY, 2) == 1, "%s", c.message);
+  d->reading = 1; /* as in a callback of an evaluation */
+  CHECK(syn_data_batches(d, 2 * MANY, 3) == 0, "another epoch");
+  refused(&c, "an evaluation reads", "called back");
+  d->reading = 0;
+  syn_data_free(d);
+  syn_model_free(m);
+  free(x);
+}
+
+/* -- numbers as texts, numbers of tokens -- */
+
+static void check_number_texts(void) {
+  static const char *const json[] = {"0", "-1", "12", "0.5", "1e3", "1E+3", "1e-3", "-0.25e7"};
+  char out[8];
+  double x = 0.0;
+  size_t i;
+  syn_context c;
+  syn_tokenizer *t;
+  features_context(&c);
+  CHECK(syn__number_read("2E3", &x) == 3 && x == 2000.0, "%g", x);
+  CHECK(syn__number_read("e3", &x) == 0 && syn__number_read("2e", &x) == 0, "no numbers");
+  CHECK(syn__number_write(out, 3, 9, 0.125) == 5 && strcmp(out, "0.") == 0, "'%s'", out);
+  for (i = 0; i < SYN__COUNT(json); i++) {
+    syn__json j;
+    memset(&j, 0, sizeof j);
+    j.c = &c, j.where = "memory", j.ok = 1;
+    j.start = j.at = (const unsigned char *)json[i];
+    j.end = j.start + strlen(json[i]);
+    syn__json_skip_number(&j);
+    CHECK(j.ok && j.at == j.end, "%s: %s", json[i], c.message);
+  }
+  for (i = 0; i < 2; i++) {
+    syn__json j;
+    memset(&j, 0, sizeof j);
+    j.c = &c, j.where = "memory", j.ok = 1;
+    j.start = j.at = (const unsigned char *)(i ? "1e" : "-");
+    j.end = j.start + (i ? 2 : 1);
+    syn__json_skip_number(&j);
+    CHECK(!j.ok, "a number without a digit");
+    refused(&c, "a digit", "");
+  }
+  t = syn_tokenizer_learn(&c, "byte", 0, NULL, 0);
+  CHECK(syn_tokenizer_number(NULL, 0) == -1 && syn_tokenizer_number(t, -1) == -1 &&
+            syn_tokenizer_number(t, syn_tokenizer_size(t)) == -1 && syn_tokenizer_number(t, 9) == 9,
+        "numbers of tokens");
+  syn_tokenizer_free(t);
+}
+
 int main(void) {
   check_networks(NULL, 1);
   check_networks("scalar", 2);
@@ -415,5 +785,12 @@ int main(void) {
   check_refused_config();
   check_refused_batch();
   check_refused_data();
+  check_refused_rows();
+  check_refused_normalize();
+  check_refused_corruption();
+  check_corrupted();
+  check_refused_labels();
+  check_refused_targets();
+  check_number_texts();
   return CHECK_END("features");
 }
