@@ -1044,6 +1044,324 @@ static void test_cancel(void) {
   syn_model_free(m);
 }
 
+/* -- what is refused or absent -- */
+
+static void absent_says(syn_context *c, int refused, const char *word) {
+  CHECK(refused && c->status && strstr(c->message, word), "wanted '%s': %s", word, c->message);
+  syn_context_clear(c);
+}
+
+/* Names, numbers and pieces of a tokenizer that has the tokens of another program. */
+static void absent_names(syn_context *c, const syn_tokenizer_parts *parts, int count) {
+  syn_tokenizer *t = syn_tokenizer_from(c, parts), *bytes = syn_tokenizer_learn(c, "byte", 0, NULL, 0);
+  char out[8], again[8];
+  int id, size = syn_tokenizer_size(t);
+  CHECK(t && bytes && size > count, "%s: %s", parts->kind, c->message);
+  for (id = 0; id < size; id++) {
+    size_t n = syn_tokenizer_name(t, id, out, sizeof out), k;
+    CHECK(n < sizeof out && strlen(out) == n && syn_tokenizer_name(t, id, NULL, 5) == n, "%s %d: %s", parts->kind, id,
+          out);
+    for (k = 0; k < n + 1; k++) {
+      memset(again, '?', sizeof again);
+      CHECK(syn_tokenizer_name(t, id, again, k) == n && again[k] == '?' && (!k || !strncmp(again, out, strlen(again))),
+            "%s %d: %lu bytes", parts->kind, id, (unsigned long)k);
+    }
+    CHECK(id < SYN_FIRST_TOKEN || syn_tokenizer_number(t, id) < 0 ||
+              syn_tokenizer_id(t, syn_tokenizer_number(t, id)) == id, "%s %d: another number", parts->kind, id);
+  }
+  CHECK(syn_tokenizer_number(t, -1) == -1 && syn_tokenizer_number(t, size) == -1 &&
+            syn_tokenizer_number(NULL, 1) == -1 && syn_tokenizer_id(t, -1) == -1 &&
+            syn_tokenizer_id(t, 1000) == -1 && syn_tokenizer_id(NULL, 1) == -1 &&
+            syn_tokenizer_id(bytes, 7) == 7 && syn_tokenizer_number(bytes, 7) == 7 && syn_tokenizer_id(bytes, -7) == -1,
+        "%s: numbers", parts->kind);
+  CHECK(syn_tokenizer_name(NULL, 5, out, 8) == 0 && !*out &&
+            syn_tokenizer_name(bytes, SYN_FIRST_TOKEN + 65, out, 8) == 1 && !strcmp(out, "A") &&
+            syn_tokenizer_name(bytes, -1, out, 8) == syn_tokenizer_name(bytes, SYN_UNKNOWN, again, 8) &&
+            syn_tokenizer_name(t, size, out, 8) == syn_tokenizer_name(t, size + 1, again, 8) && !strcmp(out, again) &&
+            syn_tokenizer_name(t, -1, again, 8) == strlen(again), "%s: names", parts->kind);
+  CHECK(syn_tokenizer_piece(t, size, 1).size == syn_tokenizer_piece(t, -1, 1).size &&
+            syn_tokenizer_piece(NULL, 5, 1).size == 0, "%s: pieces", parts->kind);
+  syn_tokenizer_free(t), syn_tokenizer_free(bytes);
+}
+
+static void test_absent_pieces(void) {
+  static const syn_text gpt2[] = {{"a", 1}, {"b", 1}, {"ab", 2}, {"\xC4\xA0", 2}, {"<e>", 3}};
+  static const syn_text others[] = {{"<unk>", 5}, {"a", 1}, {"b", 1}, {"<0x0A>", 6}, {"\xE2\x96\x81" "a", 4}};
+  static const syn_text word[] = {{"[UNK]", 5}, {"a", 1}, {"##b", 3}, {"##", 2}, {"[X]", 3}};
+  static const unsigned char types[] = {0, 0, 0, 0, SYN_PIECE_CONTROL};
+  static const unsigned char byte_types[] = {SYN_PIECE_CONTROL, 0, 0, SYN_PIECE_BYTE, 0};
+  static const unsigned char wrong_types[] = {SYN_PIECE_CONTROL, SYN_PIECE_BYTE, 0, 0, 0};
+  static const float scores[] = {0.0f, -1.0f, -2.0f, -3.0f, -4.0f};
+  static const int merge[] = {0, 1};
+  static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
+  syn_tokenizer_parts p, at;
+  syn_tokenizer *t;
+  syn_context c;
+  unsigned char saved[400], other[400];
+  size_t size;
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 4; i++) {
+    memset(&p, 0, sizeof p);
+    p.kind = kinds[i], p.count = 5;
+    p.tokens = !i ? gpt2 : i < 3 ? others : word;
+    p.types = i == 1 || i == 2 ? byte_types : types;
+    if (!i) p.merges = merge, p.n_merges = 1;
+    if (i == 1 || i == 2) p.scores = scores, p.options = SYN_PIECES_BYTES;
+    p.special[0] = p.special[2] = p.special[3] = -1, p.special[1] = i ? 0 : -1;
+    absent_names(&c, &p, 4);
+    at = p, at.kind = NULL;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "the kind '' given");
+    at.kind = "gtp2";
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "the kind 'gtp2' given");
+    at = p, at.tokens = NULL;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "no list of tokens");
+    at = p, at.merges = NULL, at.n_merges = 1;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "no list of merges");
+    absent_says(&c, !syn_tokenizer_from(&c, NULL), "no parts of a tokenizer");
+    at = p, at.options = 1 << 20;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "do not fit together");
+    at = p, at.special[2] = 5;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "special numbers");
+    at.special[2] = -2;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "special numbers");
+    at = p, at.scores = p.scores ? NULL : scores;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), p.scores ? "without scores" : "with scores");
+    at = p, at.merges = merge, at.n_merges = (size_t)1 << 30;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "1073741824 merges");
+    at = p, at.count = (size_t)1 << 30;
+    absent_says(&c, !syn_tokenizer_from(&c, &at), "1073741824 tokens");
+    at = p, at.merges = merge, at.n_merges = 1;
+    if (i) absent_says(&c, !syn_tokenizer_from(&c, &at), "1 merges");
+    at = p, at.types = wrong_types;
+    if (i == 1 || i == 2) absent_says(&c, !syn_tokenizer_from(&c, &at), "the form <0x0A>");
+    /* its saved form, with a number of the header that does not fit */
+    t = syn_tokenizer_from(&c, &p);
+    size = syn_tokenizer_save(t, saved, sizeof saved);
+    CHECK(size > 56 && size < sizeof saved && syn_tokenizer_save(t, NULL, 400) == size &&
+              syn_tokenizer_save(t, other, size - 1) == size, "%lu bytes", (unsigned long)size);
+    syn_tokenizer_free(t);
+    for (at.count = 0; at.count < 12; at.count++) {
+      memcpy(other, saved, size);
+      memset(other + 8 + 4 * at.count, 0x7F, 4);
+      absent_says(&c, !syn_tokenizer_load(&c, other, size), "tokenizer");
+    }
+    memcpy(other, saved, size), other[20] = 5; /* a size, but nothing learned here */
+    t = syn_tokenizer_load(&c, other, size);
+    CHECK(!t == (c.status != SYN_OK), "%s", c.message);
+    syn_tokenizer_free(t);
+    syn_context_clear(&c);
+    absent_says(&c, !syn_tokenizer_load(&c, saved, size - 1), "tokenizer");
+    absent_says(&c, !syn_tokenizer_load(&c, saved, 20), "tokenizer");
+    absent_says(&c, !syn_tokenizer_load(&c, NULL, size), "");
+  }
+}
+
+/* A merge of saved byte pair encoding that is not of two tokens before it, or twice. */
+static void test_absent_merges(void) {
+  static const char *const lines[] = {"abab cdcd", "abab cd"};
+  syn_context c;
+  syn_tokenizer *t;
+  unsigned char saved[600], other[600];
+  size_t size, at;
+  int i;
+  syn_context_init(&c, NULL);
+  t = learn(&c, "bpe:20", lines, 2);
+  size = syn_tokenizer_save(t, saved, sizeof saved);
+  CHECK(t && size < sizeof saved && t->merges.count > 2, "%lu merges", t ? (unsigned long)t->merges.count : 0ul);
+  at = 28 + 4 * (size_t)syn__get32(saved + 20);
+  for (i = 0; i < 6; i++) {
+    static const unsigned char wrong[] = {3, 0, 200, 200};
+    memcpy(other, saved, size);
+    if (i < 4) other[at + 4 * ((size_t)i % 2)] = wrong[i];
+    if (i == 4) memcpy(other + at + 8, other + at, 8);
+    if (i == 5) other[at] = other[at + 8] = 19;
+    absent_says(&c, !syn_tokenizer_load(&c, other, size), "a new pair of tokens before it");
+  }
+  for (i = 8; i < 28; i += 4) {
+    memcpy(other, saved, size);
+    memset(other + i, 0x7F, 4);
+    absent_says(&c, !syn_tokenizer_load(&c, other, size), "do not begin one");
+  }
+  memcpy(other, saved, size), other[0]++;
+  absent_says(&c, !syn_tokenizer_load(&c, other, size), "do not begin one");
+  memcpy(other, saved, size), other[16] = other[20];
+  absent_says(&c, !syn_tokenizer_load(&c, other, size), "do not begin one");
+  syn_tokenizer_free(t);
+  /* byte has neither tokens nor merges, words and characters no merges */
+  for (i = 0; i < 4; i++) {
+    t = learn(&c, i ? "char" : "byte", lines, 2);
+    size = syn_tokenizer_save(t, saved, sizeof saved);
+    CHECK(t && size < sizeof saved - 20, "%lu bytes", (unsigned long)size);
+    if (!size || size > sizeof saved - 20) return;
+    memset(saved + size, 0, 20);
+    if (i != 2) saved[20]++;
+    if (i == 1 || i == 2) saved[24]++;
+    if (i == 3) saved[20] = 200;
+    absent_says(&c, !syn_tokenizer_load(&c, saved, size + 20), i != 3 ? "" : "do not begin one");
+    syn_tokenizer_free(t);
+  }
+}
+
+/* The bytes of a text as characters; what begins none is U+FFFD, whatever the callback says. */
+typedef struct absent_out {
+  char text[64];
+  size_t used;
+  long stop_at, calls;
+} absent_out;
+static int absent_take(void *user, syn_text piece) {
+  absent_out *o = (absent_out *)user;
+  memcpy(o->text + o->used, piece.at, piece.size);
+  o->used += piece.size;
+  return ++o->calls == o->stop_at;
+}
+static void test_absent_bytes(void) {
+  static const char *const texts[] = {"a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z", "\xC1z", "\xF5z", "\x80z",
+                                      "\xC3z", "\xE2\x82z", "\xF0\x9F\x98\xC3\xA4"};
+  static const char *const wanted[] = {"a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z", "\xEF\xBF\xBDz", "\xEF\xBF\xBDz",
+                                       "\xEF\xBF\xBDz", "\xEF\xBF\xBDz", "\xEF\xBF\xBDz", "\xEF\xBF\xBD\xC3\xA4"};
+  size_t i, k;
+  int stop_at;
+  for (i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (stop_at = 0; stop_at < 3; stop_at++) {
+      syn__text_stream s;
+      absent_out o;
+      int stops = 0;
+      memset(&s, 0, sizeof s);
+      memset(&o, 0, sizeof o);
+      o.stop_at = stop_at;
+      s.call = absent_take, s.user = &o;
+      for (k = 0; texts[i][k]; k++) stops += syn__stream_byte(&s, texts[i] + k) != 0;
+      CHECK(!strcmp(o.text, wanted[i]) && stops == (stop_at > 0), "%lu: '%s', %d stops", (unsigned long)i, o.text,
+            stops);
+    }
+}
+
+/* The fourth largest maximum of the blocks of a vocabulary, for a beam of two. */
+static void test_absent_floor(void) {
+  static const float maxima[][6] = {{1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1}, {3, 3, 3, 3, 3, 3}, {2, 9, 1, 8, 1, 7}};
+  static const float wanted[] = {3, 3, 3, 2};
+  syn_decoder d;
+  syn_model m;
+  float high[4];
+  int i;
+  memset(&d, 0, sizeof d);
+  memset(&m, 0, sizeof m);
+  d.m = &m, d.config.beam = 2;
+  m.config.tgt_vocab = 6 * SYN__BLOCK;
+  for (i = 0; i < 4; i++) {
+    float got = syn__beam_floor(&d, high, maxima[i], 0.5f);
+    CHECK(got == wanted[i] + 0.5f, "%d: %g", i, (double)got);
+  }
+  m.config.tgt_vocab = 3 * SYN__BLOCK - 1;
+  CHECK(syn__beam_floor(&d, high, maxima[0], 0.5f) == -INFINITY, "three blocks");
+}
+
+static int absent_cancel(void *user) { return *(int *)user; }
+
+/* Functions without what they need. */
+static void test_absent_arguments(void) {
+  static const char *const tasks[] = {"seq2seq", "lm"};
+  static const syn_text source[] = {{"good day", 8}};
+  syn_options o;
+  syn_context c;
+  int i, stop = 0, count = 7;
+  memset(&o, 0, sizeof o);
+  o.cancel = absent_cancel, o.cancel_user = &stop;
+  syn_context_init(&c, &o);
+  for (i = 0; i < 2; i++) {
+    syn_model *m = text_model(&c, tasks[i], "space", "space");
+    syn_limits l = small(1);
+    syn_run *r = syn_run_new(&c, m, &l);
+    syn_decoder *d = syn_decoder_new(&c, m, NULL);
+    syn_trainer *t = syn_trainer_new(&c, m, NULL);
+    syn_data *data = syn_data_new(&c);
+    static const int ids[] = {4, 5, 3, 0}, begun[] = {2, 5, 6, 0}, next[] = {5, 6, 3, 0};
+    syn_batch b = {1, ids, begun, next, 4, 4, NULL, NULL, NULL};
+    syn_value v;
+    syn_gradient g;
+    double loss = 1;
+    int64_t labels = 1;
+    float out[8];
+    const syn_node *n;
+    CHECK(r && d && t && m && m->g.n_nodes, "%s", c.message);
+    if (!r || !d || !t) return;
+    CHECK(!syn_run_forward(r, &b), "%s", c.message);
+    n = m->g.nodes[0];
+    CHECK(syn_run_node(r, n, NULL, 0, NULL) && syn_run_node(r, n, NULL, 0, &v) && v.x, "%s", n->path);
+    CHECK(!syn_run_node(r, n, NULL, 1, &v) && !v.x, "%s", n->path);
+    CHECK(!syn_run_node(NULL, n, NULL, 0, &v) && !syn_run_node(r, NULL, NULL, 0, &v) &&
+              !syn_run_node(r, n, "none", 0, NULL) && !syn_run_node(r, n, NULL, -1, &v) &&
+              !syn_run_node(r, n, NULL, 9, &v) && !v.x, "values of no node");
+    CHECK(!syn_run_tokens(NULL, 0, 0, &count) && !count && !syn_run_tokens(r, -1, 0, NULL) &&
+              !syn_run_tokens(r, 3, 0, NULL) && !syn_run_tokens(r, 1, -1, NULL) && !syn_run_tokens(r, 1, 9, NULL) &&
+              !syn_run_tokens(r, 2, 1, NULL), "tokens of no sentence");
+    CHECK(syn_run_tokens(r, 2, 0, &count) && count == 3, "%d labels", count);
+    CHECK(syn_run_value(NULL, "out", 0, NULL) == SYN_E_VALUE && syn_run_class_name(NULL, 0, 0, 0, NULL).size == 0,
+          "no run");
+    absent_says(&c, syn_run_value(r, NULL, 0, NULL) == SYN_E_VALUE, "no path");
+    CHECK(!syn_run_vector(r, m->g.nodes[0]->path, 0, SYN_VECTOR_FIRST | SYN_VECTOR_UNIT, NULL, 8), "%s", c.message);
+    absent_says(&c, syn_run_vector(r, m->g.nodes[0]->path, 0, -1, out, 8) == SYN_E_VALUE, "not -1");
+    absent_says(&c, syn_run_vector(r, "out.w", 0, 0, out, 8) == SYN_E_SHAPE, "a vector of width 8");
+    CHECK(syn_decoder_run_texts(NULL, source, NULL, 1, NULL, NULL) == SYN_E_VALUE, "no decoder");
+    if (!i) absent_says(&c, syn_decoder_run_texts(d, NULL, NULL, 1, NULL, NULL) != SYN_OK, "no array of sources");
+    if (sizeof(size_t) > 4)
+      absent_says(&c, syn_decoder_run_texts(d, source, NULL, (size_t)INT_MAX + 1, NULL, NULL) != SYN_OK,
+                  "2147483648 texts");
+    CHECK(!syn_decoder_run_texts(d, source, NULL, 0, NULL, NULL) &&
+              !syn_decoder_run_texts(d, source, source, 1, NULL, NULL), "%s", c.message);
+    stop = 1;
+    absent_says(&c, syn_decoder_run_texts(d, source, source, 1, NULL, NULL) == SYN_E_CANCELLED, "cancelled");
+    absent_says(&c, syn_decoder_run(d, &b, NULL, NULL) == SYN_E_CANCELLED, "cancelled");
+    stop = 0;
+    syn__fail(&c, SYN_E_VALUE, "kept");
+    CHECK(!syn_trainer_new(&c, m, NULL), "a trainer");
+    CHECK(syn_model_evaluate(&c, m, data, 0, &loss, &labels) != SYN_OK && loss == 0, "evaluation");
+    CHECK(syn_model_evaluate_rows(&c, m, data, &loss, &labels) != SYN_OK, "rows");
+    CHECK(syn_trainer_evaluate(t, data, NULL, NULL) != SYN_OK, "after an error");
+    absent_says(&c, 1, "kept");
+    syn_decoder_set_limit(NULL, 3), syn_decoder_set_allowed(NULL, NULL), syn_decoder_set_banned(NULL, NULL);
+    syn_decoder_set_limit(d, 3), syn_decoder_set_allowed(d, NULL);
+    CHECK(d->new_tokens == 3 && !d->allowed, "limit %d", d->new_tokens);
+    syn_decoder_set_limit(d, -3);
+    absent_says(&c, 1, "a limit of -3 tokens");
+    absent_says(&c, syn_model_evaluate(&c, NULL, data, 0, NULL, NULL) != SYN_OK, "no model");
+    absent_says(&c, syn_model_evaluate(&c, m, NULL, 0, NULL, NULL) != SYN_OK, "no data");
+    absent_says(&c, syn_model_evaluate(&c, m, data, 1, NULL, NULL) != SYN_OK, "batches of 1 tokens");
+    absent_says(&c, syn_model_evaluate(&c, m, data, INT_MAX, NULL, NULL) != SYN_OK, "tokens, wanted 2 to");
+    absent_says(&c, syn_model_evaluate_rows(&c, NULL, data, &loss, &labels) != SYN_OK, "no model");
+    absent_says(&c, syn_model_evaluate_rows(&c, m, NULL, &loss, &labels) != SYN_OK, "no data");
+    absent_says(&c, syn_model_evaluate_rows(&c, m, data, NULL, &labels) != SYN_OK, "no loss");
+    absent_says(&c, syn_model_evaluate_rows(&c, m, data, &loss, NULL) != SYN_OK, "no labels");
+    absent_says(&c, syn_model_evaluate_rows(&c, m, data, &loss, &labels) != SYN_OK, "no data");
+    CHECK(syn_trainer_evaluate(NULL, data, NULL, NULL) != SYN_OK && syn_trainer_step(NULL, &b, 1, NULL) != SYN_OK &&
+              syn_trainer_accumulate(NULL, &b, 0, NULL) != SYN_OK && syn_trainer_update(NULL, NULL, NULL) != SYN_OK &&
+              syn_trainer_next(NULL, data, &b) != SYN_OK && !syn_trainer_gradient(NULL, NULL) &&
+              !syn_trainer_gradient(t, NULL), "no trainer");
+    absent_says(&c, !syn_trainer_new(&c, NULL, NULL), "no model");
+    absent_says(&c, syn_trainer_evaluate(t, NULL, NULL, NULL) != SYN_OK, "no data");
+    absent_says(&c, syn_trainer_next(t, NULL, &b) != SYN_OK, "no data");
+    absent_says(&c, syn_trainer_step(t, NULL, 1, NULL) != SYN_OK, "no batch");
+    memset(&g, 0, sizeof g);
+    absent_says(&c, syn_trainer_accumulate(t, NULL, 0, &g) != SYN_OK, "no batch");
+    absent_says(&c, syn_trainer_accumulate(t, &b, 0, NULL) != SYN_OK, "no gradient");
+    absent_says(&c, syn_trainer_accumulate(t, &b, -1, &g) != SYN_OK, "batch -1 of a step");
+    absent_says(&c, syn_trainer_accumulate(t, &b, 1, &g) != SYN_OK, "batch 1 of a step");
+    absent_says(&c, syn_trainer_update(t, &g, NULL) != SYN_OK, "a gradient of 0 numbers");
+    g.x = out;
+    absent_says(&c, syn_trainer_accumulate(t, &b, 0, &g) != SYN_OK, "not used yet");
+    syn_data_free(data), syn_trainer_free(t), syn_decoder_free(d), syn_run_free(r), syn_model_free(m);
+  }
+  CHECK(syn_text_invalid(text_of("a\xFF")) == 1 && syn_text_normalize(text_of("A"), SYN_LOWERCASE, NULL, 3) == 1,
+        "texts");
+  {
+    syn_text none = {NULL, 4};
+    char small_out[2];
+    CHECK(syn_text_invalid(none) == 0 && syn_text_normalize(none, 0, small_out, 2) == 0 && !*small_out &&
+              syn_text_normalize(text_of("ab"), 0, small_out, 0) == 2, "no text");
+  }
+}
+
 int main(void) {
   test_values();
   test_networks();
@@ -1054,5 +1372,10 @@ int main(void) {
   test_texts();
   test_answers();
   test_cancel();
+  test_absent_pieces();
+  test_absent_merges();
+  test_absent_bytes();
+  test_absent_floor();
+  test_absent_arguments();
   return CHECK_END("values");
 }
