@@ -1061,7 +1061,246 @@ static void test_no_kinds(void) {
   }
 }
 
+/* -- what texts of unusual sizes, and kinds of unusual shapes, lead to -- */
+
+#define ROW_NAME "a_kind_whose_name_has_more_than_forty_characters"
+
+/* Builds the network; null words: it is one, else the message has them. */
+static void row_builds(const syn_options *o, const syn_config *k, const char *words) {
+  syn_context c;
+  syn_model *m;
+  syn_context_init(&c, o);
+  m = syn_model_new(&c, k);
+  CHECK((m != NULL) == !words && (m || strstr(c.message, words)), "%.80s | %.80s: wanted \"%s\" in: %s",
+        k->encoder ? k->encoder : "", k->decoder ? k->decoder : "", words ? words : "", c.message);
+  CHECK((c.status == SYN_OK) == (m != NULL), "status %d", (int)c.status);
+  syn_model_free(m);
+}
+
+/* A layer that builds itself and what follows, again and again. */
+static int row_build(syn_build *b, const syn_layer *l, int x) { return syn_build_chain(b, l, x); }
+/* A part whose gradient is buffer number `by`, of the one buffer that there is; 0: it has none. */
+static syn_status row_part_shape(syn_build *b, syn_node *n) {
+  syn_part part = {"part", 0, SYN_PART_ROWS, 0, 1, 1, 0};
+  part.gradient = syn_arg_int(b, "by", 0, -9, 9);
+  syn_build_save_rows(b, n, SYN_BOTH, 1);
+  syn_build_part(b, n, &part);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn_build_width(b, n, 0));
+}
+
+static void test_rows_of_texts(void) {
+  static const syn_kind deep = {"deep", "", 0, row_build, NULL, NULL, NULL, NULL, NULL, NULL};
+  static const syn_kind part = {"part", "i:by", 0, NULL, row_part_shape, odd_forward, odd_forward, NULL, NULL, NULL};
+  static const syn_kind lengthy = {ROW_NAME, "f:by", 0, NULL, twice_shape, twice_forward, NULL, NULL, NULL, NULL};
+  static const syn_kind *const kinds[] = {&deep, &part, &lengthy};
+  static const char *const tags[][2] = {
+      {"deep", "chains inside chains, more than"},
+      {"part(0)", NULL},
+      {"part(-1)", "too many parts"},
+      {"part(2)", "too many parts"},
+      {ROW_NAME "(99)", "encoder line 1 column 1: a_kind_whose_name_has_more_than_forty_ch: by is 99"},
+      {ROW_NAME "(of=9)", "no such argument; a_kind_whose_name_has_more_tha takes (f:by)"},
+      {"ff(4, a_word_of_more_than_forty_characters_in_all_here)",
+       "'a_word_of_more_than_forty_characters_in_'"},
+      {"syn_att(kinds=R+a_kind_of_more_than_twenty)", "no kind 'a_kind_of_more_than_'"},
+      {"ff(8E0) -> linear(5E+0) -> linear", NULL},
+      {"linear(5) -> pos(layout=half)", "the width is 5, wanted an even number from 4 on for layout=half"},
+      {"linear(2) -> pos(layout=half)", "the width is 2, wanted an even number from 4 on for layout=half"},
+      {"pos -> pos(layout=half) -> pos(first=2) -> pos -> pos(first=2) -> linear(4) -> pos -> pos(first=3)", NULL},
+      {"rope -> syn_att(V) -> syn_att(V) -> rope(base=5) -> syn_att(V) -> rope(base=6) -> syn_att(V)", NULL}};
+  static const char *const both[][3] = {
+      {"repeat(2, ff)", "repeat(n=1001, mh_dot_att(source=increasing))", "n is 1001"},
+      {"repeat(2, ff)", "repeat(n=0, mh_dot_att(source=decreasing))", "n is 0"},
+      {"repeat(2, ff)", "repeat(chain=mh_dot_att(source=increasing))", "repeat"},
+      {"repeat(2, ff)", "rnn(n=0, state=source)", "n is 0"}, {"repeat(2, ff)", "rnn(n=70000)", "decoder.0.w_h"},
+      {"repeat(2, ff)", "ff(n=0) -> rnn", "n is 0"}, {"id", "linear(99999999) -> rnn", "n is 1e+08"}};
+  syn_options o;
+  size_t i;
+  memset(&o, 0, sizeof o);
+  o.kinds = kinds;
+  o.n_kinds = 3;
+  for (i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+    syn_config k = config_of("tag", tags[i][0], NULL);
+    row_builds(&o, &k, tags[i][1]);
+  }
+  for (i = 0; i < sizeof both / sizeof both[0]; i++) {
+    syn_config k = config_of("seq2seq", both[i][0], both[i][1]);
+    row_builds(&o, &k, both[i][2]);
+  }
+}
+
+/* Settings that do not fit the task; names whose numbers make a text too long. */
+static void test_rows_of_settings(void) {
+  static const syn_var wide = {"Y", 123456789};
+  char *text = long_text("id # ", "$Y ", "", SYN_MAX_TEXT - 40);
+  syn_config k = config_of("lm", NULL, "norm");
+  k.src_features = 3;
+  row_builds(NULL, &k, "src_features is 3, but the task lm reads tokens alone");
+  k = config_of("mlm", "norm", NULL);
+  k.src_features = 3;
+  row_builds(NULL, &k, "src_features is 3, but the task mlm reads tokens alone");
+  k = config_of("mlm", "linear(5)", NULL);
+  k.tie = "out";
+  row_builds(NULL, &k, "the encoder's output has width 5, the embedding 8");
+  k = config_of("lm", NULL, text);
+  k.vars = &wide;
+  k.n_vars = 1;
+  row_builds(NULL, &k, "65536");
+  free(text);
+}
+
+/* Outlines: of a context with an error, of texts with one; what a model without weights refuses. */
+static void test_rows_of_outlines(void) {
+  syn_config k = config_of("lm", NULL, "norm -> nomr");
+  syn_fault fault;
+  syn_context c;
+  syn_trainer *t;
+  syn_model *m;
+  int stream = 9, width = 9;
+  syn_context_init(&c, NULL);
+  m = syn_model_outline(&c, &k, &fault);
+  CHECK(m && c.status == SYN_E_TEXT && fault.path && fault.place == 8 && fault.in >= -1, "%s", c.message);
+  CHECK(!syn_model_outline(&c, &k, &fault) && fault.place == -1 && fault.in == -1, "place %d", fault.place);
+  syn_context_clear(&c);
+  CHECK(syn_model_pack(m) == SYN_E_VALUE && strstr(c.message, "it has no weights"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_model_free(m);
+  k = config_of("no task", NULL, "norm");
+  m = syn_model_outline(&c, &k, &fault);
+  syn_context_clear(&c);
+  CHECK(!m || (syn_model_pack(m) == SYN_E_VALUE && strstr(c.message, "it has no weights")), "%s", c.message);
+  syn_model_free(m);
+  syn_context_clear(&c);
+  k = config_of("lm", NULL, "norm");
+  m = syn_model_new(&c, &k);
+  CHECK(syn_model_maker(NULL, 0, &stream, &width) == -1 && stream == SYN_SRC && !width, "stream %d", stream);
+  syn_model_maker(m, SYN_FEEDBACK, &stream, &width);
+  CHECK(stream == SYN_TGT && width == 8, "stream %d, width %d", stream, width);
+  t = syn_trainer_new(&c, m, NULL);
+  CHECK(t && syn_model_pack(m) == SYN_E_VALUE && strstr(c.message, "the model has a trainer"), "%s", c.message);
+  syn_trainer_free(t);
+  syn_context_clear(&c);
+  CHECK(syn_model_pack(m) == SYN_OK && syn_model_pack(m) == SYN_OK, "%s", c.message);
+  syn_model_free(m);
+  k = config_of("tag", "norm", NULL);
+  m = syn_model_new(&c, &k);
+  CHECK(syn_model_maker(m, SYN_FEEDBACK, &stream, &width) == -1 && !width, "width %d", width);
+  syn_model_free(m);
+}
+
+/* Contexts, names of instructions, random numbers and texts at their limits. */
+static void test_rows_of_contexts(void) {
+  static const char syllables[] = "\xEA\xB0\x80\xE1\x86\xA8", closed[] = "\xEA\xB0\x81\xE1\x86\xA8";
+  static const char accent[] = "\xEA\xB0\x80\xCC\x81";
+  static const char hidden[] = "\xD8\x9C\xE2\x81\xA6\xE2\x80\x8E\xE2\x80\x8F\xC2\x80";
+  syn_options o;
+  syn_context c;
+  syn_random r;
+  syn_text none;
+  char isa[200], out[99];
+  memset(&o, 0, sizeof o);
+  memset(isa, 0x80, sizeof isa);
+  isa[sizeof isa - 1] = 0;
+  o.isa = isa;
+  CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && strstr(c.message, "isa \"...\" is not usable"), "%s", c.message);
+  o.isa = NULL;
+  o.threads = -1;
+  CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && strstr(c.message, "threads -1, wanted 0 or more"), "%s", c.message);
+  CHECK(c.options.threads == 1 && !syn_context_exact(NULL), "%d threads", c.options.threads);
+  memset(&c, 0, sizeof c);
+  CHECK(!syn_context_exact(&c), "a context of zeros is exact");
+  syn_context_init_abi(&c, NULL, SYN_ABI + 1);
+  CHECK(!syn_context_exact(&c) && c.status == SYN_E_VERSION, "status %d", (int)c.status);
+  CHECK(!syn_isa_usable(-1) && !syn_isa_usable(1000) && syn_isa_usable(0), "isas");
+  r.state = UINT64_C(0x31628AF67B2131AB); /* whose next number is the largest: 7 does not divide what ends with it */
+  CHECK(syn_random_below(&r, 7) < 7 && r.state == UINT64_C(0x31628AF67B2131AB) + 2 * UINT64_C(0x9E3779B97F4A7C15),
+        "drawn once");
+  none.at = NULL;
+  none.size = 4;
+  CHECK(syn_text_whole(none) == 4, "%lu bytes of no text", (unsigned long)syn_text_whole(none));
+  CHECK(syn_text_normalize(syn_text_of(syllables), SYN_NFC, out, sizeof out) == 3 && !strcmp(out, "\xEA\xB0\x81"),
+        "%s", out);
+  CHECK(syn_text_normalize(syn_text_of(closed), SYN_NFC, out, sizeof out) == 6 && !strcmp(out, closed), "%s", out);
+  CHECK(syn_text_normalize(syn_text_of(accent), SYN_NFC, out, sizeof out) == 5 && !strcmp(out, accent), "%s", out);
+  CHECK(syn_text_normalize(syn_text_of("\xC2\x85\xC2\xA9"), SYN_LOWERCASE, out, sizeof out) == 4, "%s", out);
+  syn_text_visible(syn_text_of(hidden), out, sizeof out);
+  CHECK(!strcmp(out, "\\u061c\\u2066\\u200e\\u200f\\u0080"), "%s", out);
+  syn_text_visible(syn_text_of("\xE2\x81\xA9\xE2\x81\xAA\xE2\x80\xAF\xE2\x80\xA7\xE2\x80\xA8"), out, sizeof out);
+  CHECK(!strcmp(out, "\\u2069\xE2\x81\xAA\xE2\x80\xAF\xE2\x80\xA7\\u2028"), "%s", out);
+}
+
+/* A kind asks what runs it. */
+static int row_asked[4];
+static void row_asking_forward(syn_tape *t, const syn_node *n) {
+  const syn_stream *in = syn_in_stream(t, n, 0), *out = syn_out_stream(t, n);
+  row_asked[0] = syn_is_training(t);
+  row_asked[1] = syn_is_decoding(t);
+  row_asked[2] = syn_places(t, n) != NULL;
+  row_asked[3] = in && out == in;
+  memcpy(syn_out(t, n)->x, syn_in(t, n, 0)->x, syn_count(syn_out(t, n)) * sizeof(float));
+}
+static syn_status row_asking_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
+static syn_status row_own_shape(syn_build *b, syn_node *n) {
+  return syn_build_out(b, n, SYN_OWN, syn_build_width(b, n, 0));
+}
+
+static void test_rows_of_asking(void) {
+  static const syn_kind asking = {"asking", "", 0, NULL, row_asking_shape, row_asking_forward, odd_forward, NULL, NULL,
+                                  NULL};
+  static const syn_kind on_tape = {"asking", "", 0, NULL, row_own_shape, row_asking_forward, odd_forward, NULL, NULL,
+                                   NULL};
+  static const syn_kind *const kinds[] = {&asking};
+  static const int tokens[] = {2, 5, 6, 7}, two[] = {2, 3}, three[] = {3}, cube[] = {2, 3, 1};
+  syn_config k = config_of("lm", NULL, "asking");
+  syn_tensor *x, *y, *w, *bias;
+  syn_options o;
+  syn_context c;
+  syn_model *m;
+  syn_limits limits;
+  syn_run *r;
+  syn_batch b;
+  syn_tape *t;
+  memset(&o, 0, sizeof o);
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  syn_context_init(&c, &o);
+  m = syn_model_new(&c, &k);
+  memset(&limits, 0, sizeof limits);
+  r = m ? syn_run_new(&c, m, &limits) : NULL;
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.tgt = tokens, b.tgt_width = 4;
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+  CHECK(!row_asked[0] && !row_asked[1] && row_asked[2] && row_asked[3], "%d %d %d %d", row_asked[0], row_asked[1],
+        row_asked[2], row_asked[3]);
+  syn_run_free(r);
+  syn_model_free(m);
+  t = syn_tape_new(&c, 1 << 16);
+  x = syn_tensor_new(t, 2, two);
+  if (x) memset(x->x, 0, 6 * sizeof(float));
+  y = syn_record(&on_tape, 1, &x, NULL, 0);
+  CHECK(y && y->rank == 2 && !row_asked[2] && !row_asked[3], "%s", c.message);
+  w = syn_tensor_new(t, 1, three);
+  bias = syn_tensor_new(t, 1, two);
+  CHECK(!syn_linear(x, w, bias) && strstr(c.message, "of rank 1"), "%s", c.message);
+  syn_context_clear(&c);
+  w = syn_tensor_new(t, 2, two);
+  CHECK(!syn_linear(x, w, syn_tensor_new(t, 1, three)) && strstr(c.message, "b of 3 numbers"), "%s", c.message);
+  syn_context_clear(&c);
+  y = syn_tensor_new(t, 3, cube);
+  CHECK(!syn_linear(x, y, bias) && strstr(c.message, "of rank 3"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_matmul(y, x) && strstr(c.message, "both of rank 2"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_matmul(x, y) && strstr(c.message, "both of rank 2"), "%s", c.message);
+  syn_tape_free(t);
+}
+
 int main(void) {
+  test_rows_of_texts();
+  test_rows_of_settings();
+  test_rows_of_outlines();
+  test_rows_of_contexts();
+  test_rows_of_asking();
   test_bad_kinds();
   test_too_much();
   test_no_kinds();
