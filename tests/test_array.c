@@ -18,6 +18,7 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
   k.encoder = encoder;
   if (!strcmp(task, "seq2seq"))
     k.decoder = "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm";
+  if (!strcmp(task, "lm")) k.encoder = NULL, k.decoder = encoder;
   k.d_model = d;
   k.heads = 2;
   k.max_len = TOKENS;
@@ -237,7 +238,8 @@ static void test_network(syn_context *c, const char *encoder) {
 }
 
 /* Memory that ends while a network is lowered, at the first value that finds no place: behind `before`
-   values the list of them is full. one: only that allocation fails, not those behind it. No allocation of a model's array is missed. */
+   values the list of them is full. one: only that allocation fails, not those behind it.
+   No allocation of a model's array is missed. */
 static void array_memory(const char *task, const char *layers, int before, int one) {
   char encoder[200];
   syn_context c;
@@ -279,6 +281,224 @@ static void test_array_memory(void) {
   for (before = 1; before < 16; before += 2) array_memory("seq2seq", "pos", before, 0);
 }
 
+/* The array of a model of one tokenizer, which the model frees. */
+static int32_t *array_text(syn_context *c, syn_tokenizer *t, size_t *size, syn_model **made) {
+  syn_text labels[2];
+  syn_small_options options;
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  memset(&options, 0, sizeof options);
+  options.tokenizers = 1;
+  labels[0].at = "x", labels[1].at = "y";
+  labels[0].size = labels[1].size = 1;
+  k.task = "tag", k.encoder = "id", k.src_vocab = syn_tokenizer_size(t), k.classes = 3;
+  k.d_model = 4, k.heads = 1, k.max_len = 16;
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s", c->message);
+  syn_model_set_tokenizers(m, t, syn_tokenizer_learn(c, "line", 0, labels, 2));
+  syn_small_write(c, m, &options, &sink);
+  *size = b.size;
+  *made = m;
+  return (int32_t *)(void *)b.at;
+}
+/* bpe whose first tokens are the bytes, and bpe of as many characters: a small model spells what a
+   tokenizer does, also what it never saw, and words that are longer than one word may be. */
+static void test_array_spelling(syn_context *c) {
+  enum { LETTERS = 300, MOST = 4000 };
+  static const char *const specs[] = {"bpe:520", "bpe:900"};
+  static char line[4 * LETTERS + 1], word[3 * SYN__MAX_WORD + 8];
+  static int want[MOST], got[MOST];
+  syn_text text, asked[3];
+  int i, k, n;
+  size_t at = 0;
+  for (i = 0; i < LETTERS; i++) {
+    line[at++] = (char)(0xE4 + i / 4096), line[at++] = (char)(0x80 + i / 64), line[at++] = (char)(0x80 + i % 64);
+    if (i % 7 == 6) line[at++] = ' ';
+  }
+  text.at = line, text.size = at;
+  memset(word, 'q', sizeof word);
+  memcpy(word, line, 6);
+  asked[0] = text;
+  asked[1].at = "new \xC3\xA9\xF0\x9F\x98\x80 z", asked[1].size = 12;
+  asked[2].at = word, asked[2].size = sizeof word;
+  for (i = 0; i < 2; i++) {
+    syn_tokenizer *t = syn_tokenizer_learn(c, specs[i], 0, &text, 1);
+    size_t size;
+    syn_model *m;
+    int32_t *w = array_text(c, t, &size, &m);
+    long ram = syn_small_ram(w, size, NULL);
+    void *block = malloc(ram > 0 ? (size_t)ram : 1);
+    syn_small *s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+    CHECK(t && s && syn__bpe_spells(t) == !i, "%s: %s", specs[i], c->message);
+    for (k = 0; k < 3 && s; k++) {
+      n = syn_tokenizer_encode(t, asked[k], want, MOST);
+      CHECK(n > 0 && syn_small_encode(s, asked[k], got, MOST) == n && !memcmp(want, got, (size_t)n * sizeof *got),
+            "%s, text %d: %d tokens", specs[i], k, n);
+      while (n-- && k == 1)
+        CHECK(syn_small_encode(s, asked[k], got, n) == SYN_SMALL_E_VALUE, "%s: room for %d", specs[i], n);
+    }
+    CHECK(syn_small_encode(s, text, NULL, 1) == SYN_SMALL_E_VALUE && syn_small_encode(s, text, got, -1) < 0 &&
+              syn_small_encode(NULL, text, got, MOST) < 0,
+          "no room at all");
+    text.at = NULL;
+    CHECK(syn_small_encode(s, text, got, MOST) == SYN_SMALL_E_VALUE, "no text");
+    text.at = line;
+    CHECK(syn_small_decode(NULL, got, 1, word, 1) < 0 && syn_small_decode(s, NULL, 1, word, 1) < 0 &&
+              syn_small_decode(s, got, -1, word, 1) < 0 && syn_small_decode(s, got, 1, NULL, 1) < 0,
+          "wrong arguments");
+    free(block);
+    free(w);
+    syn_model_free(m);
+  }
+}
+/* Tokenizers that an array cannot hold: the message says which. */
+static void test_array_tokenizers(syn_context *c) {
+  enum { WORDS = 65540 };
+  static char line[6 * WORDS];
+  syn_text text;
+  syn_tokenizer *t;
+  syn_model *m;
+  size_t size;
+  int i, k, n;
+  for (i = 0; i < WORDS; i++) {
+    for (k = 0, n = i; k < 5; k++, n /= 26) line[6 * i + k] = (char)('a' + n % 26);
+    line[6 * i + 5] = ' ';
+  }
+  text.at = line, text.size = sizeof line;
+  t = syn_tokenizer_learn(c, "space", 0, &text, 1);
+  free(array_text(c, t, &size, &m));
+  CHECK(!size && strstr(c->message, "65535 tokens"), "%s", c->message);
+  syn_context_clear(c);
+  syn_model_free(m);
+  text.size = 6000;
+  t = syn_tokenizer_learn(c, "unigram:300", 0, &text, 1);
+  free(array_text(c, t, &size, &m));
+  CHECK(!size && strstr(c->message, "unigram"), "%s", c->message);
+  syn_context_clear(c);
+  syn_model_free(m);
+}
+
+/* What ram is said when word `at` is another one and the checksum is right. */
+static long array_with(int32_t *w, size_t size, int32_t at, int32_t value) {
+  const int32_t kept = w[at], sum = w[SYN__SMALL_CHECKSUM];
+  long ram;
+  w[at] = value;
+  if (w[SYN__SMALL_BYTES] > 0 && (size_t)w[SYN__SMALL_BYTES] <= size)
+    w[SYN__SMALL_CHECKSUM] = syn__small_checksum(w, w[SYN__SMALL_BYTES] / 4);
+  ram = syn_small_ram(w, size, NULL);
+  w[at] = kept, w[SYN__SMALL_CHECKSUM] = sum;
+  return ram;
+}
+/* Arrays with a right checksum and one wrong word. */
+static void test_array_words(syn_context *c) {
+  size_t size;
+  syn_model *m = model_of(c, "seq2seq", "pos -> res_nd(syn_att(V)) -> norm", 16);
+  int32_t *w = small_of(c, m, &size), end = SYN__SMALL_OP_end, p, at;
+  CHECK(array_with(w, size, SYN__SMALL_TASK, w[SYN__SMALL_TASK]) > 0, "nothing is wrong");
+  CHECK(array_with(w, size, SYN__SMALL_TASK, -1) < 0 && array_with(w, size, SYN__SMALL_TASK, 99) < 0, "task");
+  CHECK(array_with(w, size, SYN__SMALL_BYTES, 8) < 0 && array_with(w, size, SYN__SMALL_BYTES, -8) < 0 &&
+            array_with(w, size, SYN__SMALL_BYTES, (int32_t)size + 4) < 0,
+        "bytes");
+  CHECK(array_with(w, size, SYN__SMALL_SOURCE_VOCAB, 3) < 0 && array_with(w, size, SYN__SMALL_TARGET_VOCAB, 3) < 0 &&
+            array_with(w, size, SYN__SMALL_SOURCE_LEN, 65536) < 0 && array_with(w, size, SYN__SMALL_SOURCE_LEN, -1) < 0,
+        "vocabularies, lengths");
+  CHECK(array_with(w, size, SYN__SMALL_ROW_BYTES, w[SYN__SMALL_ROW_BYTES] + 2) < 0, "a row of no whole words");
+  CHECK(syn_small_ram(w, 3, NULL) == SYN_SMALL_E_MODEL && syn_small_ram(NULL, size, NULL) == SYN_SMALL_E_MODEL &&
+            syn_small_ram(w, 16, NULL) == SYN_SMALL_E_DAMAGED && syn_small_ram((char *)w + 2, size, NULL) < 0,
+        "no array");
+  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++) {
+    const int32_t first = w[SYN__SMALL_PROGRAMS + p];
+    CHECK(array_with(w, size, SYN__SMALL_PROGRAMS + p, 1) < 0 &&
+              array_with(w, size, SYN__SMALL_PROGRAMS + p, (int32_t)size / 4) < 0,
+          "program %d elsewhere", (int)p);
+    for (at = first; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
+      CHECK(array_with(w, size, at, w[at] | 255) < 0 && array_with(w, size, at, w[at] & 255) < 0 &&
+                array_with(w, size, at, (w[at] & 255) + (1 << 30)) < 0 && array_with(w, size, at, w[at] + 256) < 0,
+            "word %d", (int)at);
+      if ((w[at] >> 8) != 2) CHECK(array_with(w, size, at, SYN__SMALL_OP_segment + (w[at] & ~255)) < 0, "%d", (int)at);
+    }
+    CHECK(array_with(w, size, at, end + 512) < 0, "an end with an operand");
+  }
+  free(w);
+  syn_model_free(m);
+}
+
+/* The output layer learns, samples and candidates are asked for: in any slices the same; what is
+   refused changes nothing. */
+static void test_array_output(syn_context *c) {
+  size_t size;
+  syn_model *m = model_of(c, "lm", "pos -> res_nd(syn_att(V)) -> norm", 16);
+  int32_t *w = small_of(c, m, &size), at;
+  const int prompt[3] = {5, 6, 7};
+  syn_small_config how;
+  syn_small *s;
+  float *memory;
+  void *block;
+  long ram, floats, works[2] = {LONG_MAX, 1};
+  int i, k, n, token, first = -1, got[2][20], error;
+  memset(&how, 0, sizeof how);
+  how.temperature = 1.0f, how.seed = 3, how.max_len = 20, how.top_k = 40;
+  ram = syn_small_ram(w, size, &how);
+  block = malloc((size_t)ram + 8);
+  for (k = 0; k < 4; k++) { /* samples: of all, of the most probable */
+    how.top_p = k < 2 ? 0.5f : 1.0f;
+    s = syn_small_open(block, (size_t)ram, w, size, &how, &error);
+    CHECK(s && !error, "%d", error);
+    syn_small_source(s, prompt, 3);
+    for (n = 0, token = SYN_SMALL_MORE; n < 20 && token != SYN_SMALL_END;) {
+      token = syn_small_step(s, works[k % 2]);
+      if (token >= 0) got[k % 2][n++] = token;
+    }
+    if (k % 2 == 0) first = n;
+    CHECK(n == first && n && !memcmp(got[0], got[1], k % 2 ? (size_t)n * sizeof(int) : 0), "%d of %d", n, first);
+  }
+  CHECK(!syn_small_open((char *)block + 4, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_ALIGN, "%d", error);
+  CHECK(!syn_small_open(NULL, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_RAM, "%d", error);
+  CHECK(!syn_small_open(w + (uintptr_t)w % 8 / 4, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_RAM,
+        "%d: over the model", error);
+  free(block);
+  memset(&how, 0, sizeof how);
+  how.best = 3;
+  ram = syn_small_ram(w, size, &how);
+  block = malloc((size_t)ram);
+  s = syn_small_open(block, (size_t)ram, w, size, &how, NULL);
+  floats = syn_small_learn(s, NULL, 0);
+  CHECK(floats > 0 && syn_small_learn(NULL, NULL, 0) == SYN_SMALL_E_VALUE, "%ld", floats);
+  memory = (float *)calloc((size_t)floats, sizeof *memory);
+  CHECK(syn_small_learn(s, memory, floats - 1) == SYN_SMALL_E_RAM, "too few");
+  CHECK(syn_small_correct(s, 5, 1.0f) == SYN_SMALL_E_VALUE && syn_small_learn(s, memory, floats) == floats, "memory");
+  CHECK(syn_small_source(NULL, prompt, 3) < 0 && syn_small_source(s, NULL, 3) < 0 && syn_small_source(s, prompt, -1) < 0,
+        "no source");
+  for (i = 0; i < 30; i++) { /* it learns to say 9 */
+    syn_small_source(s, prompt, 3);
+    CHECK(syn_small_correct(s, 9, 0.1f) == SYN_SMALL_E_VALUE, "nothing was chosen");
+    while ((token = syn_small_step(s, 50)) == SYN_SMALL_MORE) continue;
+    CHECK(syn_small_score(s, 0, NULL) >= 0 && syn_small_reject(s, 32767) >= 0, "no candidate");
+    CHECK(syn_small_correct(s, SYN_PAD, 0.1f) < 0 && syn_small_correct(s, SYN_BEGIN, 0.1f) < 0 &&
+              syn_small_correct(s, VOCAB, 0.1f) < 0 && syn_small_correct(s, -1, 0.1f) < 0 &&
+              syn_small_correct(s, 9, 0.0f) < 0 && syn_small_correct(s, 9, 1e7f) < 0 && syn_small_correct(NULL, 9, 1.0f) < 0,
+          "refused");
+    CHECK(!syn_small_correct(s, i % 2 ? SYN_END : 9, 0.3f), "not corrected");
+    if (i % 2) CHECK(syn_small_step(s, 50) == SYN_SMALL_END, "not ended");
+  }
+  CHECK(token == 9 || token == SYN_END || token == SYN_SMALL_END, "it says %d", token);
+  free(block);
+  free(memory);
+  for (at = w[SYN__SMALL_PROGRAMS + SYN__SMALL_DECODE]; (w[at] & 255) != SYN__SMALL_OP_out;) at += w[at] >> 8;
+  w[at] = 256 + SYN__SMALL_OP_end;
+  w[SYN__SMALL_CHECKSUM] = syn__small_checksum(w, w[SYN__SMALL_BYTES] / 4);
+  ram = syn_small_ram(w, size, NULL);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = ram > 0 ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
+  CHECK(s && syn_small_learn(s, NULL, 0) == SYN_SMALL_E_MODEL, "%ld: no output layer", ram);
+  free(block);
+  free(w);
+  syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
@@ -297,5 +517,9 @@ int main(void) {
   test_network(&c, "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm");
   test_network(&c, "rel_pos(buckets=8, max=6) -> res_nd(syn_att(V)) -> rel_pos(buckets=4, max=3) -> res_nd(syn_att(R+V)) -> norm");
   test_array_memory();
+  test_array_spelling(&c);
+  test_array_tokenizers(&c);
+  test_array_words(&c);
+  test_array_output(&c);
   return CHECK_END("array");
 }
