@@ -543,13 +543,6 @@ static void check_refused_normalize(void) {
   refused(&c, "1 rows of 3 features", "of 2");
   syn_model_free(m);
   m = syn_model_load(&c, "features.safetensors");
-  if (m && !m->weights) { /* a view of the file, which cannot be written */
-    features_blocks = 0;
-    CHECK(syn_model_normalize(m, d) == SYN_E_MEMORY, "no memory for the weights");
-    features_blocks = 1 << 30;
-    refused(&c, "out of memory", "the weights of a model");
-    CHECK(syn_model_normalize(m, d) == SYN_OK, "%s", c.message);
-  }
   CHECK(syn_model_pack(m) == SYN_OK, "%s", c.message);
   syn_model_normalize(m, d);
   refused(&c, "packed", "load it again");
@@ -772,6 +765,142 @@ static void check_number_texts(void) {
   syn_tokenizer_free(t);
 }
 
+/* -- labels as texts, long rows, models that are views -- */
+
+static void check_label_texts(void) {
+  static const struct {
+    const char *text, *target, *a, *b;
+  } cases[] = {{"ab cd", "  bad xyz", "label 1: no class is named 'xyz'", "row 0"},
+               {"ab cd", "xyz bad ", "label 0: no class is named 'xyz'", "row 0"},
+               {"ab cd ef", "bad xyz good", "label 1: no class is named 'xyz'", "row 0"},
+               {"ab cd", "good", "2 words and 1 tags", "each of its 5 tokens"},
+               {"ab cd", "good bad good", "2 words and 3 tags", "each of its 5 tokens"},
+               {"ab cd ef gh ij kl", "good bad", "6 words and 2 tags", "each of its 17 tokens"},
+               {"ab", "", "1 words and 0 tags", "wanted a tag"}};
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  size_t i;
+  int n = 0;
+  const int *row;
+  features_context(&c);
+  m = features_texts(&c, "tag");
+  d = syn_data_new(&c);
+  syn_data_set_cut(d, SYN_CUT_TAIL);
+  for (i = 0; i < SYN__COUNT(cases); i++) {
+    syn_data_add_text(d, m, syn_text_of(cases[i].text), syn_text_of(cases[i].target));
+    refused(&c, cases[i].a, cases[i].b);
+  }
+  CHECK(syn_data_count(d) == 0, "a refused row was added");
+  CHECK(!syn_data_add_text(d, m, syn_text_of("ab cd ef gh ij kl"), syn_text_of("good bad bad bad bad bad")), "%s",
+        c.message);
+  row = syn_data_row(d, 0, SYN_TGT, &n);
+  CHECK(n == 12 && row[0] != row[3] && !row[1] && !row[2] && row[3] == row[6], "%d labels of a text that was cut", n);
+  CHECK(!syn_data_add_text(d, m, syn_text_of("abc"), syn_text_of("good bad good")), "%s", c.message);
+  row = syn_data_row(d, 1, SYN_TGT, &n);
+  CHECK(n == 3 && row[0] == row[2] && row[0] != row[1], "a label for each of %d tokens", n);
+  syn_data_set_cut(d, SYN_CUT_MIDDLE);
+  syn_data_add_text(d, m, syn_text_of("ab cd ef gh ij kl"), syn_text_of("bad"));
+  refused(&c, "tags go with the words", "SYN_CUT_TAIL");
+  CHECK(syn_data_set_cut(d, 99) == SYN_E_VALUE, "cut 99");
+  refused(&c, "cut is 99", "wanted");
+  CHECK(syn_data_cut(d, NULL) == 1, "%lu rows cut", (unsigned long)syn_data_cut(d, NULL));
+  syn_data_free(d);
+  syn_model_free(m);
+  m = features_texts(&c, "seq2seq");
+  d = syn_data_new(&c);
+  syn_data_set_cut(d, SYN_CUT_TAIL);
+  CHECK(!syn_data_add_text(d, m, syn_text_of("a"), syn_text_of("a target of many bytes")) &&
+            !syn_data_add_text(d, m, syn_text_of("a source of many bytes"), syn_text_of("a")), "%s", c.message);
+  CHECK(syn_data_cut(d, NULL) == 2, "either side is cut");
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+static void check_long_rows(void) {
+  enum { LONG = 12400 };
+  int *tokens = (int *)calloc(LONG, sizeof *tokens), i, n = 1;
+  syn_context c;
+  syn_data *d;
+  features_context(&c);
+  for (i = 0; i < LONG; i++) tokens[i] = 5;
+  d = syn_data_new(&c);
+  for (i = 0; i < 2; i++) { /* of the tokens, of the rows */
+    features_blocks = i;
+    CHECK(syn_data_add(d, tokens, 1, tokens, 1) == SYN_E_MEMORY, "memory %d", i);
+    refused(&c, "out of memory", "rows of 0 tokens");
+  }
+  features_blocks = 1 << 30;
+  CHECK(!syn_data_add(d, tokens, LONG, tokens, 3) && !syn_data_add(d, tokens, 3, tokens, LONG) &&
+            !syn_data_add(d, tokens, LONG, tokens, LONG), "%s", c.message);
+  CHECK(syn_data_batches(d, LONG + 1, 1) == 3, "rows that are too long for their sort keys");
+  CHECK(!syn_data_row(NULL, 0, SYN_SRC, &n) && n == 0 && !syn_data_row(d, 0, SYN_EACH, &n) &&
+            !syn_data_row(d, 3, SYN_SRC, &n), "rows that are not there");
+  syn_data_free(d);
+  free(tokens);
+}
+
+static void check_view(void) {
+  syn_config k = config_of("regress", "linear");
+  syn_context c;
+  syn_data *d;
+  syn_model *m, *view;
+  syn_run *r;
+  syn_batch b;
+  syn_limits limits;
+  const int lengths[1] = {1};
+  float x[F] = {1, 2, 3}, y[2] = {0, 1}, loss = 0.0f;
+  char *bytes = (char *)malloc(1 << 16);
+  size_t size = 0;
+  FILE *f;
+  features_context(&c);
+  m = syn_model_new(&c, &k);
+  d = data_of(&c, "regress", 4);
+  CHECK(bytes && !syn_model_save(&c, m, "features.safetensors"), "%s", c.message);
+  f = fopen("features.safetensors", "rb");
+  if (f) size = fread(bytes, 1, 1 << 16, f), fclose(f);
+  view = syn_model_view(&c, bytes, size);
+  CHECK(view, "%s", c.message);
+  features_blocks = 0;
+  CHECK(syn_model_normalize(view, d) == SYN_E_MEMORY, "no memory for weights of its own");
+  features_blocks = 1 << 30;
+  refused(&c, "out of memory", "the weights of a model");
+  CHECK(!syn_model_normalize(view, d) && !syn_model_normalize(m, d), "%s", c.message);
+  CHECK(syn_model_find(view, "src.mean")->x[1] == syn_model_find(m, "src.mean")->x[1], "other means");
+  syn_model_free(view);
+  memset(&b, 0, sizeof b);
+  memset(&limits, 0, sizeof limits);
+  limits.keep = 1, limits.src_rows = 4;
+  r = syn_run_new(&c, m, &limits);
+  syn_run_backward(r, NULL, &loss);
+  refused(&c, "no batch", "given");
+  b.count = 1, b.features = x, b.lengths = lengths;
+  syn_run_backward(r, &b, &loss);
+  refused(&c, "the batch has no targets", "");
+  b.targets = y;
+  CHECK(!syn_run_backward(r, &b, &loss) && loss > 0.0f, "%s", c.message);
+  y[1] = NAN;
+  syn_run_backward(r, &b, &loss);
+  refused(&c, "targets: number 1 of row 0", "1e+30");
+  syn_run_free(r);
+  syn_model_free(m);
+  k = config_of("classify", "linear");
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, &limits);
+  b.targets = NULL;
+  syn_run_backward(r, &b, &loss);
+  refused(&c, "the batch has no labels", "");
+  syn_run_free(r);
+  syn_model_free(m);
+  k.classes = 2;
+  m = syn_model_outline(&c, &k, NULL);
+  syn_model_normalize(m, d);
+  refused(&c, "syn_model_outline", "no weights");
+  syn_model_free(m);
+  syn_data_free(d);
+  free(bytes);
+}
+
 int main(void) {
   check_networks(NULL, 1);
   check_networks("scalar", 2);
@@ -792,5 +921,8 @@ int main(void) {
   check_refused_labels();
   check_refused_targets();
   check_number_texts();
+  check_label_texts();
+  check_long_rows();
+  check_view();
   return CHECK_END("features");
 }
