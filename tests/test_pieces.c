@@ -147,7 +147,16 @@ static void test_parts(void) {
       {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "1212", "|12|1|2"},
       {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "a\n\nb", "|a|\xC4\x8A\xC4\x8A|b"},
       {SYN_PIECES_GPT4 | SYN_PIECES_DIGITS, "!!\n\n", "|!|!|\xC4\x8A\xC4\x8A"},
-      {SYN_PIECES_GPT4, "!ab", "|!|ab"}};
+      {SYN_PIECES_GPT4, "!ab", "|!|ab"},
+      {0, "a 1", "|a|\xC4\xA0" "1"},
+      {SYN_PIECES_DIGIT, "a 1", "|a|\xC4\xA0|1"},
+      {SYN_PIECES_GPT4, "a 1", "|a|\xC4\xA0|1"},
+      {0, "a'r", "|a|'|r"},
+      {SYN_PIECES_GPT4, "1'x1ab", "|1|'|x|1|ab"},
+      {0, "a\x1C", "|a|\xC4\x9C"},
+      {SYN_PIECES_GPT4, "a\r b\nab\rab", "|a|\xC4\x8D|\xC4\xA0|b|\xC4\x8A|ab|\xC4\x8D|ab"},
+      {SYN_PIECES_GPT4, "!\r!?", "|!|\xC4\x8D|!|?"},
+      {SYN_PIECES_WHOLE, "zap zip", "|zap|\xC4\xA0|z|i|p"}};
   syn_context c;
   size_t i;
   syn_context_init(&c, NULL);
@@ -155,7 +164,8 @@ static void test_parts(void) {
     parts *p = letters(cases[i].options);
     syn_tokenizer *t;
     merge(p, 'a', 'b'), merge(p, '\'', 's'), merge(p, '\'', 'S'), merge(p, '1', '2');
-    merge(p, ' ', ' '), merge(p, '\n', '\n');
+    merge(p, ' ', ' '), merge(p, '\n', '\n'), merge(p, ' ', '1');
+    add(p, "zap", 0, SYN_PIECE_NORMAL); /* which no merge makes */
     t = made(&c, p);
     pieces_are(t, cases[i].text, cases[i].want);
     syn_tokenizer_free(t);
@@ -383,6 +393,82 @@ static void test_by_hand(void) {
   free(p);
 }
 
+/* Pieces of the user, invalid bytes, a text longer than a segment. */
+static void test_more_by_hand(void) {
+  static char many[3001];
+  syn_context c;
+  parts *p = parts_new("llama", 0);
+  syn_tokenizer *t;
+  int n;
+  syn_context_init(&c, NULL);
+  add(p, "<unk>", 0, SYN_PIECE_CONTROL);
+  p->from.special[SYN_UNKNOWN] = 0;
+  add(p, "a", -4, SYN_PIECE_NORMAL), add(p, "aa", -1, SYN_PIECE_NORMAL), add(p, "<x>", 0, SYN_PIECE_USER);
+  add(p, "\xEF\xBF\xBD", -5, SYN_PIECE_NORMAL), add(p, "</c>", 0, SYN_PIECE_CONTROL);
+  add(p, "", -2, SYN_PIECE_NORMAL); /* is in no text */
+  p->from.scores = p->scores;
+  t = made(&c, p);
+  pieces_are(t, "a<x>aaa", "|a|<x>|aa|a");
+  pieces_are(t, "a\xFF" "a", "|a|\xEF\xBF\xBD|a");
+  memset(many, 'a', 3000), many[3000] = 0;
+  n = syn_tokenizer_encode(t, syn_text_of(many), NULL, 0);
+  CHECK(n == 1500, "3,000 letters are %d pairs", n);
+  CHECK(!syn_tokenizer_piece(t, syn_tokenizer_id(t, 5), 1).size, "a control token has no text");
+  CHECK(syn_tokenizer_piece(t, syn_tokenizer_size(t), 1).size == 5, "no token is unknown");
+  syn_tokenizer_free(t);
+  free(p);
+}
+
+/* Charsmaps of strange tries: each text stays as it is, and none is read behind its end. */
+static void test_charsmaps(void) {
+  static const struct {
+    int units, a, b; /* 'a' and 'b' stand at 1 ^ 'a', 1 ^ 'b': the upper bytes of their units */
+    const char *results;
+    size_t size;
+    int good;
+  } cases[] = {{0, 0, 0, "a", 2, 1},             /* no unit */
+               {64, 0, 0, "a", 2, 1},            /* 'a' is outside */
+               {256, 0x61 << 2, 0, "a", 2, 1},   /* 'a' leads to itself, without end */
+               {256, 1000 << 2, 0, "a", 2, 1},   /* leads outside */
+               {256, 1 | 1 << 2, 0, "a", 2, 1},  /* the value is behind the results */
+               {256, 0, 0, "a", 1, 0},           /* the result does not end */
+               {256, 0, 0, NULL, 100, 0},        /* a result that is too long */
+               {-254, 0, 0, "a", 2, 0}};         /* not whole units */
+  static unsigned char map[4 + 4 * 256 + 101];
+  static char many[301];
+  size_t i;
+  syn_context c;
+  parts *p = parts_new("unigram", 0);
+  syn_context_init(&c, NULL);
+  add(p, "a", -1, SYN_PIECE_NORMAL), add(p, "b", -1, SYN_PIECE_NORMAL);
+  p->from.scores = p->scores;
+  memset(many, 'a', 300);
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const size_t bytes = (size_t)(cases[i].units < 0 ? -cases[i].units : 4 * cases[i].units);
+    syn_tokenizer *t;
+    memset(map, 0, sizeof map);
+    map[0] = (unsigned char)(bytes & 255), map[1] = (unsigned char)(bytes >> 8);
+    if (cases[i].units > 0) map[4 + 1] = 1 << 2; /* unit 0: offset 1 */
+    if (cases[i].units > 255) {
+      unsigned char *unit = map + 4 + 4 * (1 ^ 'a');
+      unit[0] = 'a', unit[1] = (unsigned char)(cases[i].a & 255), unit[2] = (unsigned char)(cases[i].a >> 8);
+      map[4 + 4 * ('a' ^ 1 ^ 1) + 2] = 1; /* a value of 65,536 */
+    }
+    if (cases[i].results) memcpy(map + 4 + bytes, cases[i].results, cases[i].size);
+    else memset(map + 4 + bytes, 'a', cases[i].size), map[4 + bytes + cases[i].size] = 0;
+    p->from.charsmap.at = (const char *)map;
+    p->from.charsmap.size = 4 + bytes + cases[i].size + (cases[i].results ? 0 : 1);
+    t = syn_tokenizer_from(&c, &p->from);
+    CHECK(!t == !cases[i].good, "charsmap %d: %s", (int)i, c.message);
+    if (t) pieces_are(t, "aab", "|a|a|b");
+    else CHECK(strstr(c.message, "charsmap"), "%s", c.message);
+    if (t) CHECK(syn_tokenizer_encode(t, syn_text_of(many), NULL, 0) == 300, "charsmap %d: 300 letters", (int)i);
+    syn_tokenizer_free(t);
+    syn_context_clear(&c);
+  }
+  free(p);
+}
+
 /* -- wordpiece -- */
 
 static parts *words(int options) {
@@ -423,6 +509,45 @@ static void test_wordpiece(void) {
   p->from.options = 0;
   t = made(&c, p);
   pieces_are(t, "H a h\xC3\xA9", "|H|a|[UNK]");
+  syn_tokenizer_free(t);
+  free(p);
+}
+
+/* Ideographs of all blocks are words, hangul is taken apart, what is no character is left out. */
+static void test_scripts(void) {
+  static const char *const ideographs[] = {"\xE3\x90\x80", "\xF0\xA0\x80\x80", "\xF0\xAA\x9C\x80", "\xEF\xA4\x80",
+                                           "\xF0\xAF\xA0\x80"};
+  static const char zero[] = "a\0b";
+  char text[20], want[20];
+  syn_context c;
+  parts *p = words(0);
+  syn_tokenizer *t;
+  size_t i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 5; i++) add(p, ideographs[i], 0, SYN_PIECE_NORMAL);
+  add(p, "", 0, SYN_PIECE_NORMAL); /* a space alone */
+  t = made(&c, p);
+  for (i = 0; i < 5; i++) {
+    snprintf(text, sizeof text, "a%sa", ideographs[i]), snprintf(want, sizeof want, "|a|%s|a", ideographs[i]);
+    pieces_are(t, text, want);
+  }
+  pieces_are(t, "a\nb\ra z", "|a|[UNK]|a|[UNK]");
+  pieces_are(t, "a\xFF" "b\xEF\xBF\xBD" "b", "|a|##b|##b");
+  CHECK(syn_tokenizer_encode(t, syn_text_of("ab"), NULL, 0) == 2, "two tokens");
+  {
+    syn_text x;
+    x.at = zero, x.size = 3;
+    CHECK(syn_tokenizer_encode(t, x, NULL, 0) == 2, "U+0000 is left out");
+  }
+  syn_tokenizer_free(t);
+  free(p);
+  p = words(SYN_PIECES_LOWER);
+  add(p, "\xE1\x84\x80", 0, SYN_PIECE_NORMAL), add(p, "##\xE1\x85\xA1", 0, SYN_PIECE_NORMAL);
+  add(p, "##\xE1\x86\xA8", 0, SYN_PIECE_NORMAL);
+  t = made(&c, p);
+  pieces_are(t, "\xEA\xB0\x80 \xEA\xB0\x81", /* two letters, three */
+             "|\xE1\x84\x80|##\xE1\x85\xA1|\xE1\x84\x80|##\xE1\x85\xA1|##\xE1\x86\xA8");
+  pieces_are(t, "a\xFF" "b", "|a|##b");
   syn_tokenizer_free(t);
   free(p);
 }
@@ -482,6 +607,65 @@ static void test_learned(void) {
   CHECK(!syn_tokenizer_learn(&c, "unigram:9", 0, lines, 40) && strstr(c.message, "characters"), "%s", c.message);
   syn_context_clear(&c);
   t = learned(&c, "unigram:9", 0, NULL, 0);
+  syn_tokenizer_free(t);
+}
+
+/* More pieces than SIZE: those that tell most about the lines stay, so do all characters. */
+static void test_pruned(void) {
+  static char text[60][200];
+  syn_random r = {13};
+  syn_context c;
+  syn_text lines[60];
+  syn_tokenizer *t;
+  const char *got;
+  int i, k, n;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 60; i++) {
+    size_t at = 0;
+    for (k = 0; k < 20; k++) {
+      static const char *const often[] = {"the", "water", "pneumonoultramicroscopic"};
+      if (syn_random_below(&r, 3)) at += (size_t)snprintf(text[i] + at, 30, " %s", often[syn_random_below(&r, 12) % 3]);
+      else at += (size_t)snprintf(text[i] + at, 30, " %c%c%c", 'a' + syn_random_below(&r, 20),
+                                  'a' + syn_random_below(&r, 20), 'a' + syn_random_below(&r, 20));
+      if (at > 160) break;
+    }
+    lines[i] = syn_text_of(text[i]);
+  }
+  t = learned(&c, "unigram:50", 0, lines, 60);
+  n = syn_tokenizer_size(t);
+  CHECK(n > 26 && n <= 50, "%d tokens", n);
+  got = pieces(t, "the water");
+  CHECK(strstr(got, "\x96\x81the|"), "the most frequent word is a piece: %s", got);
+  for (i = 0; i < 60; i++) CHECK(comes_back(t, lines[i]), "line %d does not come back", i);
+  CHECK(!comes_back(t, syn_text_of("z")) && strstr(pieces(t, "z"), "|<unk>"), "%s", pieces(t, "z"));
+  syn_tokenizer_free(t);
+}
+
+/* More characters than pieces: the rare ones are spelled in bytes, also a word of nothing else. */
+static void test_rare(void) {
+  static char text[3][6000];
+  static const char mark[] = "\xE2\x96\x81 a \xE2\x96\x81";
+  syn_context c;
+  syn_text lines[3];
+  syn_tokenizer *t;
+  int i, n;
+  size_t at[3] = {0, 0, 0};
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 600; i++) { /* 450 characters twice, others once, the last ones in a row */
+    const unsigned ch = 0x4E00 + (unsigned)i;
+    char one[5];
+    one[0] = (char)(0xE0 | ch >> 12), one[1] = (char)(0x80 | (ch >> 6 & 63)), one[2] = (char)(0x80 | (ch & 63));
+    one[3] = i < 500 ? ' ' : 0, one[4] = 0;
+    n = i < 450 ? 0 : i < 500 ? 1 : 2;
+    strcpy(text[n] + at[n], one), at[n] += strlen(one);
+    if (!n) strcpy(text[1] + at[1], one), at[1] += strlen(one);
+  }
+  for (i = 0; i < 3; i++) lines[i] = syn_text_of(text[i]);
+  t = learned(&c, "unigram:1100", 0, lines, 3);
+  for (i = 0; i < 3; i++) CHECK(comes_back(t, lines[i]), "line %d does not come back", i);
+  n = syn_tokenizer_encode(t, lines[2], NULL, 0);
+  CHECK(n >= 300, "100 rare characters are %d tokens", n);
+  CHECK(comes_back(t, syn_text_of(mark)), "U+2581 is a character like others: %s", pieces(t, mark));
   syn_tokenizer_free(t);
 }
 
@@ -547,6 +731,13 @@ static void test_saved(void) {
       syn_context_clear(&c);
       free(cut);
     }
+    for (i = 0; i < 2 && !kind; i++) { /* a merge of a token that is none */
+      char *at = bytes + 56 + 4 * p->from.count + 4 * i + 2;
+      *at ^= 1;
+      CHECK(!syn_tokenizer_load(&c, bytes, size) && strstr(c.message, "merge 0"), "%s", c.message);
+      syn_context_clear(&c);
+      *at ^= 1;
+    }
     step = 1 + size / 500;
     for (i = 0; i < size; i += i < 60 ? 1 : step) {
       bytes[i] ^= (char)(1 << i % 8);
@@ -579,6 +770,7 @@ static void test_release(void *user, void *block, size_t bytes) {
 }
 
 static void test_no_memory(void) {
+  static const char *const specs[] = {"unigram:20", "unigram:13", "unigram:1024"}; /* one prunes, one has bytes */
   syn_random r = {3};
   parts *p[4];
   syn_text lines[2];
@@ -586,7 +778,7 @@ static void test_no_memory(void) {
   lines[0] = lines[1] = syn_text_of("low lower lowest low");
   p[0] = letters(0), p[1] = random_pieces(&r, "llama", SYN_PIECES_BYTES), p[2] = random_pieces(&r, "unigram", 0), p[3] = words(0);
   merge(p[0], 'a', 'b');
-  for (kind = 0; kind < 5; kind++) {
+  for (kind = 0; kind < 7; kind++) {
     long n = 0, at;
     for (at = 0; at <= n; at++) {
       syn_options options;
@@ -597,7 +789,7 @@ static void test_no_memory(void) {
       m.fail_at = at;
       options.alloc = test_alloc, options.release = test_release, options.alloc_user = &m;
       syn_context_init(&c, &options);
-      t = kind < 4 ? syn_tokenizer_from(&c, &p[kind]->from) : syn_tokenizer_learn(&c, "unigram:20", 0, lines, 2);
+      t = kind < 4 ? syn_tokenizer_from(&c, &p[kind]->from) : syn_tokenizer_learn(&c, specs[kind - 4], 0, lines, 2);
       if (!at) n = m.calls;
       CHECK(!t == (at != 0) && !t == (c.status == SYN_E_MEMORY), "kind %d, call %ld: %s", kind, at, c.message);
       syn_tokenizer_free(t);
@@ -612,6 +804,7 @@ static void refused(syn_context *c, parts *p, const char *word) {
   syn_context_clear(c);
 }
 static void test_wrong_use(void) {
+  int i;
   syn_context c;
   parts *p = words(0);
   syn_context_init(&c, NULL);
@@ -623,7 +816,25 @@ static void test_wrong_use(void) {
   free(p);
   p = letters(0);
   merge(p, 'a', 'b'), p->merges[1] = 'c', refused(&c, p, "merge 0");
+  p->merges[1] = -1, refused(&c, p, "merge 0"), p->merges[1] = 'b', p->merges[0] = -1, refused(&c, p, "merge 0");
+  p->merges[0] = 'a', merge(p, 'a', 'b'), refused(&c, p, "merge 1");
+  strcpy(p->names[3], "\xE4\xB8\xAD"), p->tokens[3].size = 3, refused(&c, p, "letters of bytes");
   free(p);
+  for (i = 0; i < 5; i++) {
+    static const char bytes[5][7] = {"<0xG1>", "<0x1G>", "<0x11x", "<0x\0A>", "<0x1\0>"};
+    p = parts_new("llama", SYN_PIECES_BYTES);
+    add(p, "a", -1, SYN_PIECE_NORMAL), add(p, "<0x41>", 0, SYN_PIECE_BYTE);
+    p->from.scores = p->scores;
+    memcpy(p->names[1], bytes[i], 6), refused(&c, p, "form <0x0A>");
+    free(p);
+  }
+  for (i = 0; i < 2; i++) {
+    volatile float huge = i ? 1e30f : -1e30f;
+    p = parts_new("unigram", 0);
+    add(p, "a", huge * 1e30f, SYN_PIECE_NORMAL);
+    p->from.scores = p->scores, refused(&c, p, "the score");
+    free(p);
+  }
   p = letters(0);
   strcpy(p->names[3], "a b"), p->tokens[3].size = 3, refused(&c, p, "letters of bytes");
   free(p);
@@ -707,8 +918,13 @@ int main(void) {
   test_plain("llama", plain_llama);
   test_plain("unigram", plain_unigram);
   test_by_hand();
+  test_more_by_hand();
+  test_charsmaps();
   test_wordpiece();
+  test_scripts();
   test_learned();
+  test_pruned();
+  test_rare();
   test_numbers();
   test_saved();
   test_no_memory();
