@@ -1295,7 +1295,152 @@ static void test_rows_of_asking(void) {
   syn_tape_free(t);
 }
 
+/* Threads that are none: `parallel` runs the slices one after the other. The bits are those of one thread. */
+static void row_parallel(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  int i;
+  *(int *)user += n;
+  for (i = 0; i < n; i++) task(arg, i);
+}
+
+static void test_rows_of_threads(void) {
+  static const int tokens[] = {2, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10};
+  syn_config k = config_of("lm", NULL, "syn_att(V) -> ff(200) -> linear(40) -> linear(200) -> linear(8)");
+  float first[28 * 8] = {0};
+  int pass, calls = 0, i;
+  k.max_len = 28;
+  for (pass = 0; pass < 4; pass++) {
+    syn_options o;
+    syn_context c;
+    syn_model *m;
+    syn_limits limits;
+    syn_value y;
+    syn_run *r;
+    syn_batch b;
+    memset(&o, 0, sizeof o);
+    o.threads = pass % 2 ? 8 : 1;
+    o.parallel = row_parallel;
+    o.parallel_user = &calls;
+    syn_context_init(&c, &o);
+    m = syn_model_new(&c, &k);
+    if (m && pass > 1) syn_model_pack(m);
+    memset(&limits, 0, sizeof limits);
+    limits.keep = 1;
+    r = m ? syn_run_new(&c, m, &limits) : NULL;
+    memset(&b, 0, sizeof b);
+    b.count = 1, b.tgt = tokens, b.tgt_width = 28;
+    CHECK(r && syn_run_forward(r, &b) == SYN_OK && !syn_run_value(r, "decoder.4", 0, &y), "%s", c.message);
+    CHECK((calls > 0) == (pass > 0), "pass %d: %d slices", pass, calls);
+    for (i = 0; r && c.status == SYN_OK && i < 28 * 8; i++) {
+      if (!pass) first[i] = y.x[i];
+      CHECK(y.x[i] == first[i], "pass %d, number %d: %g %g", pass, i, (double)y.x[i], (double)first[i]);
+    }
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+}
+
+/* A kind that builds what is behind it a second time: there are more such layers than the text has. */
+static int row_nested;
+static int row_twin_build(syn_build *b, const syn_layer *l, int x) {
+  int y = x;
+  if (!row_nested++) y = syn_build_chain(b, l, x);
+  row_nested--;
+  return y;
+}
+static void row_report(void *user, const syn_param *p, const syn_param *from, int rows) {
+  syn_model *m = (syn_model *)user;
+  (void)p, (void)from, (void)rows;
+  CHECK(syn_model_pack(m) == SYN_E_VALUE, "a model that is being written is packed");
+}
+
+static void test_rows_of_counts(void) {
+  static const syn_kind twin = {"twin", "", 0, row_twin_build, NULL, NULL, NULL, NULL, NULL, NULL};
+  static const syn_kind *const kinds[] = {&twin};
+  syn_config k = config_of("seq2seq", "repeat(1, ff)", "twin -> mh_dot_att(source=increasing)");
+  syn_options o;
+  syn_context c, copy;
+  syn_model *m, *other;
+  static const int tokens[] = {2, 5, 6};
+  syn_limits limits;
+  syn_run *r;
+  syn_batch b;
+  syn_plan plan;
+  memset(&o, 0, sizeof o);
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  row_builds(&o, &k, "source=increasing: the decoder has 1 such layers, the encoder's repeat 1 copies");
+  k = config_of("lm", NULL, "norm");
+  k.tgt_vocab = 1 << 20; /* of which 16 rows of scores are 64 MiB: 32 are computed together */
+  syn_context_init(&c, NULL);
+  CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK && plan.weights >= (size_t)32 << 20 &&
+            plan.activations > (size_t)128 << 20,
+        "%s: %lu bytes", c.message, (unsigned long)plan.activations);
+  k.decoder = "norm -> linear";
+  k.tgt_vocab = 11;
+  m = syn_model_new(&c, &k);
+  k.decoder = "norm";
+  other = syn_model_new(&c, &k);
+  syn_model_init_from(m, other, 0, row_report, m);
+  CHECK(c.status == SYN_E_VALUE && strstr(c.message, "syn_model_pack"), "%s", c.message);
+  syn_context_clear(&c);
+  memset(&limits, 0, sizeof limits);
+  r = syn_run_new(&c, m, &limits);
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.tgt = tokens, b.tgt_width = 3;
+  c.depth = 1, c.thread = &k; /* as if another thread had called */
+  CHECK(r && syn_run_forward(r, &b) == SYN_E_VALUE, "status %d", (int)c.status);
+  CHECK(strstr(c.message, "at work in another thread"), "%s", c.message);
+  c.depth = 0;
+  syn_context_clear(&c);
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+  syn_run_free(r);
+  syn_model_free(other);
+  syn_model_free(m);
+  syn_context_clear(&c);
+  copy = c;
+  CHECK(!syn_model_new(&copy, &k) && copy.status == SYN_E_CONTEXT, "status %d", (int)copy.status);
+  CHECK(!syn_model_new(&copy, &k) && copy.status == SYN_E_CONTEXT, "status %d", (int)copy.status);
+  copy.place = NULL;
+  copy.mark = ~(uintptr_t)0;
+  copy.status = SYN_OK;
+  CHECK(!syn_model_new(&copy, &k) && syn_context_status(&copy) == SYN_E_CONTEXT && !copy.status, "a freed context");
+}
+
+/* More places than the tables of rope and pos have room for: the rows beyond are computed, and are the same. */
+static void test_rows_of_places(void) {
+  static const int tokens[] = {2, 5, 6};
+  syn_config k = config_of("lm", NULL, "rope(base=7) -> syn_att(V) -> rope(base=5) -> syn_att(V)");
+  float first[24] = {0};
+  int pass, i;
+  for (pass = 0; pass < 2; pass++) {
+    syn_context c;
+    syn_model *m;
+    syn_limits limits;
+    syn_value y;
+    syn_run *r;
+    syn_batch b;
+    k.max_len = pass ? 1 << 20 : 9;
+    syn_context_init(&c, NULL);
+    m = syn_model_new(&c, &k);
+    memset(&limits, 0, sizeof limits);
+    limits.keep = 1, limits.tgt_rows = limits.length = 3;
+    r = m ? syn_run_new(&c, m, &limits) : NULL;
+    memset(&b, 0, sizeof b);
+    b.count = 1, b.tgt = tokens, b.tgt_width = 3;
+    CHECK(r && syn_run_forward(r, &b) == SYN_OK && !syn_run_value(r, "decoder.3", 0, &y), "%s", c.message);
+    for (i = 0; r && c.status == SYN_OK && i < 24; i++) {
+      if (!pass) first[i] = y.x[i];
+      CHECK(y.x[i] == first[i], "number %d: %g %g", i, (double)y.x[i], (double)first[i]);
+    }
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+}
+
 int main(void) {
+  test_rows_of_threads();
+  test_rows_of_counts();
+  test_rows_of_places();
   test_rows_of_texts();
   test_rows_of_settings();
   test_rows_of_outlines();
