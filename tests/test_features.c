@@ -901,6 +901,81 @@ static void check_view(void) {
   free(bytes);
 }
 
+/* -- long names, many numbers, late steps -- */
+
+static void check_long_names(void) {
+  const syn_text names[2] = {{"a class whose name is longer than forty letters", 47},
+                             {"the other class whose name is longer than them", 46}};
+  syn_config k = config_of("classify", "linear");
+  syn_context c;
+  syn_tokenizer *src, *tgt;
+  syn_model *m;
+  syn_data *d;
+  syn_corruption none;
+  size_t tokens = 7;
+  int n_src, n_tgt;
+  features_context(&c);
+  src = syn_tokenizer_learn(&c, "byte", 0, NULL, 0);
+  tgt = syn_tokenizer_learn(&c, "line", 0, names, 2);
+  k.src_features = 0, k.src_vocab = syn_tokenizer_size(src), k.classes = 2;
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, src, tgt);
+  d = syn_data_new(&c);
+  CHECK(!syn_data_add_text(d, m, syn_text_of("abc"), names[1]), "%s", c.message);
+  syn_data_add_text(d, m, syn_text_of("abc"), syn_text_of("the other"));
+  CHECK(strstr(c.message, "no class is named 'the other'") && !strstr(c.message, "nearest"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_data_free(d);
+  syn_model_free(m);
+  memset(&none, 0, sizeof none);
+  syn_corrupt_sizes(NULL, 9, &n_src, &n_tgt);
+  CHECK(n_src == 9 && n_tgt == 0, "%d and %d tokens of 9", n_src, n_tgt);
+  syn_corrupt_sizes(&none, 9, &n_src, &n_tgt);
+  CHECK(n_src == 9 && n_tgt == 0, "%d and %d tokens of 9", n_src, n_tgt);
+  none.first = 5, none.count = 3;
+  syn_corrupt_sizes(&none, 1, &n_src, &n_tgt);
+  CHECK(n_src == 1 && n_tgt == 0, "%d and %d tokens of 1", n_src, n_tgt);
+  CHECK(syn_data_cut(NULL, &tokens) == 0 && tokens == 0, "%lu tokens", (unsigned long)tokens);
+}
+
+static void check_many_targets(void) {
+  syn_config k = config_of("regress_rows", "linear");
+  const float x[F] = {1, 2, 3}, y[2] = {4, 5};
+  const int lengths[1] = {1};
+  syn_limits limits;
+  syn_train_config train;
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_trainer *t;
+  syn_batch b;
+  features_context(&c);
+  memset(&limits, 0, sizeof limits);
+  memset(&b, 0, sizeof b);
+  memset(&train, 0, sizeof train);
+  limits.src_rows = 4;
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, &limits);
+  b.count = 1, b.features = x, b.lengths = lengths, b.targets = y;
+  CHECK(syn_run_forward(r, &b) == SYN_OK && r->n_labels == 2, "%s", c.message);
+  r->off[SYN_SRC][1] = 1 << 30; /* as of a run of so many rows, which has no memory here */
+  syn__bind_targets(r, &b);
+  r->off[SYN_SRC][1] = 1;
+  refused(&c, "1073741824 rows of 2 targets", "more than 2147483647 numbers");
+  syn_run_free(r);
+  train.optimizer = "adafactor", train.steps = 3;
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t, "%s", c.message);
+  if (t && t->config.lr == 0.0f) /* Adafactor's own rate is 0.01, later 1 / sqrt(step) */
+    CHECK(syn__rate(t, 100.0) == 0.01f && syn__rate(t, 40000.0) == 0.005f, "%g %g", (double)syn__rate(t, 100.0),
+          (double)syn__rate(t, 40000.0));
+  syn_trainer_free(t);
+  train.freeze = "a tensor whose name is longer than the eighty letters of a pattern that are shown, which it is";
+  CHECK(!syn_trainer_new(&c, m, &train), "a tensor that is not there");
+  refused(&c, "freeze: no tensor is named 'a tensor", "eighty letters of a pattern that are show'");
+  syn_model_free(m);
+}
+
 int main(void) {
   check_networks(NULL, 1);
   check_networks("scalar", 2);
@@ -924,5 +999,7 @@ int main(void) {
   check_label_texts();
   check_long_rows();
   check_view();
+  check_long_names();
+  check_many_targets();
   return CHECK_END("features");
 }
