@@ -403,12 +403,19 @@ static void test_array_words(syn_context *c) {
             array_with(w, size, SYN__SMALL_BYTES, (int32_t)size + 4) < 0,
         "bytes");
   CHECK(array_with(w, size, SYN__SMALL_SOURCE_VOCAB, 3) < 0 && array_with(w, size, SYN__SMALL_TARGET_VOCAB, 3) < 0 &&
-            array_with(w, size, SYN__SMALL_SOURCE_LEN, 65536) < 0 && array_with(w, size, SYN__SMALL_SOURCE_LEN, -1) < 0,
+            array_with(w, size, SYN__SMALL_SOURCE_LEN, 65536) < 0 &&
+            array_with(w, size, SYN__SMALL_SOURCE_LEN, -1) < 0,
         "vocabularies, lengths");
+  CHECK(syn_small_ram(w, (size_t)INT32_MAX + 1, NULL) == SYN_SMALL_E_DAMAGED, "2 GB");
   CHECK(array_with(w, size, SYN__SMALL_ROW_BYTES, w[SYN__SMALL_ROW_BYTES] + 2) < 0, "a row of no whole words");
   CHECK(syn_small_ram(w, 3, NULL) == SYN_SMALL_E_MODEL && syn_small_ram(NULL, size, NULL) == SYN_SMALL_E_MODEL &&
             syn_small_ram(w, 16, NULL) == SYN_SMALL_E_DAMAGED && syn_small_ram((char *)w + 2, size, NULL) < 0,
         "no array");
+  at = w[SYN__SMALL_PROGRAMS + SYN__SMALL_DECODE];
+  p = w[at + 1], w[at + 1] = 0;
+  CHECK(array_with(w, size, at, SYN__SMALL_OP_segment + 512) == SYN_SMALL_E_DAMAGED, "a segment in a decoder");
+  w[at + 1] = p;
+  CHECK(!syn__small_name(255) && !strcmp(syn__small_name(w[at] & 255), "embed"), "names");
   for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++) {
     const int32_t first = w[SYN__SMALL_PROGRAMS + p];
     CHECK(array_with(w, size, SYN__SMALL_PROGRAMS + p, 1) < 0 &&
@@ -418,7 +425,8 @@ static void test_array_words(syn_context *c) {
       CHECK(array_with(w, size, at, w[at] | 255) < 0 && array_with(w, size, at, w[at] & 255) < 0 &&
                 array_with(w, size, at, (w[at] & 255) + (1 << 30)) < 0 && array_with(w, size, at, w[at] + 256) < 0,
             "word %d", (int)at);
-      if ((w[at] >> 8) != 2) CHECK(array_with(w, size, at, SYN__SMALL_OP_segment + (w[at] & ~255)) < 0, "%d", (int)at);
+      if (w[at] >> 8 != 2)
+        CHECK(array_with(w, size, at, SYN__SMALL_OP_segment + (w[at] & ~255)) < 0, "%d", (int)at);
     }
     CHECK(array_with(w, size, at, end + 512) < 0, "an end with an operand");
   }
@@ -455,7 +463,8 @@ static void test_array_output(syn_context *c) {
     if (k % 2 == 0) first = n;
     CHECK(n == first && n && !memcmp(got[0], got[1], k % 2 ? (size_t)n * sizeof(int) : 0), "%d of %d", n, first);
   }
-  CHECK(!syn_small_open((char *)block + 4, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_ALIGN, "%d", error);
+  CHECK(!syn_small_open((char *)block + 4, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_ALIGN, "%d",
+        error);
   CHECK(!syn_small_open(NULL, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_RAM, "%d", error);
   CHECK(!syn_small_open(w + (uintptr_t)w % 8 / 4, (size_t)ram, w, size, &how, &error) && error == SYN_SMALL_E_RAM,
         "%d: over the model", error);
@@ -470,7 +479,8 @@ static void test_array_output(syn_context *c) {
   memory = (float *)calloc((size_t)floats, sizeof *memory);
   CHECK(syn_small_learn(s, memory, floats - 1) == SYN_SMALL_E_RAM, "too few");
   CHECK(syn_small_correct(s, 5, 1.0f) == SYN_SMALL_E_VALUE && syn_small_learn(s, memory, floats) == floats, "memory");
-  CHECK(syn_small_source(NULL, prompt, 3) < 0 && syn_small_source(s, NULL, 3) < 0 && syn_small_source(s, prompt, -1) < 0,
+  CHECK(syn_small_source(NULL, prompt, 3) < 0 && syn_small_source(s, NULL, 3) < 0 &&
+            syn_small_source(s, prompt, -1) < 0,
         "no source");
   for (i = 0; i < 30; i++) { /* it learns to say 9 */
     syn_small_source(s, prompt, 3);
@@ -479,12 +489,21 @@ static void test_array_output(syn_context *c) {
     CHECK(syn_small_score(s, 0, NULL) >= 0 && syn_small_reject(s, 32767) >= 0, "no candidate");
     CHECK(syn_small_correct(s, SYN_PAD, 0.1f) < 0 && syn_small_correct(s, SYN_BEGIN, 0.1f) < 0 &&
               syn_small_correct(s, VOCAB, 0.1f) < 0 && syn_small_correct(s, -1, 0.1f) < 0 &&
-              syn_small_correct(s, 9, 0.0f) < 0 && syn_small_correct(s, 9, 1e7f) < 0 && syn_small_correct(NULL, 9, 1.0f) < 0,
+              syn_small_correct(s, 9, 0.0f) < 0 && syn_small_correct(s, 9, 1e7f) < 0 &&
+              syn_small_correct(NULL, 9, 1.0f) < 0,
           "refused");
     CHECK(!syn_small_correct(s, i % 2 ? SYN_END : 9, 0.3f), "not corrected");
     if (i % 2) CHECK(syn_small_step(s, 50) == SYN_SMALL_END, "not ended");
   }
   CHECK(token == 9 || token == SYN_END || token == SYN_SMALL_END, "it says %d", token);
+  free(block);
+  how.max_len = 4;
+  ram = syn_small_ram(w, size, &how);
+  block = malloc((size_t)ram);
+  s = syn_small_open(block, (size_t)ram, w, size, &how, NULL);
+  CHECK(syn_small_learn(s, memory, floats) == floats && !syn_small_source(s, prompt, 3), "%ld", ram);
+  while ((token = syn_small_step(s, 50)) == SYN_SMALL_MORE) continue;
+  CHECK(!syn_small_correct(s, 9, 0.3f) && syn_small_step(s, 50) == SYN_SMALL_END, "the last place");
   free(block);
   free(memory);
   for (at = w[SYN__SMALL_PROGRAMS + SYN__SMALL_DECODE]; (w[at] & 255) != SYN__SMALL_OP_out;) at += w[at] >> 8;
@@ -497,6 +516,117 @@ static void test_array_output(syn_context *c) {
   free(block);
   free(w);
   syn_model_free(m);
+}
+
+/* Options outside their ranges, of the configuration and of an array. */
+static int array_refuses(const int32_t *w, size_t size, const syn_small_config *how) {
+  return syn_small_ram(w, size, how) == SYN_SMALL_E_VALUE;
+}
+static void test_array_options(syn_context *c) {
+  size_t size, i;
+  syn_model *m = model_of(c, "seq2seq", "pos -> res_nd(syn_att(V)) -> norm", 16);
+  int32_t *w = small_of(c, m, &size), at;
+  static const int wrong[][6] = {/* source_len, max_len, beam, top_k, unknown, best */
+      {-1, 0, 0, 0, 0, 0}, {TOKENS + 1, 0, 0, 0, 0, 0}, {0, -1, 0, 0, 0, 0}, {0, TOKENS + 1, 0, 0, 0, 0},
+      {0, 0, -1, 0, 0, 0}, {0, 0, 17, 0, 0, 0},         {0, 0, 0, -1, 0, 0}, {0, 0, 0, VOCAB + 1, 0, 0},
+      {0, 0, 0, 0, 2, 0},  {0, 0, 0, 0, -1, 0},         {0, 0, 0, 0, 0, -1}, {0, 0, 2, 0, 0, -1}};
+  syn_small_config how;
+  syn_small_options options;
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_small *s;
+  void *block;
+  long ram;
+  for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    memset(&how, 0, sizeof how);
+    how.source_len = wrong[i][0], how.max_len = wrong[i][1], how.beam = wrong[i][2], how.top_k = wrong[i][3];
+    how.unknown = wrong[i][4], how.best = wrong[i][5];
+    CHECK(array_refuses(w, size, &how), "configuration %d", (int)i);
+  }
+  memset(&how, 0, sizeof how);
+  how.top_p = 1.5f;
+  CHECK(array_refuses(w, size, &how), "top_p above 1");
+  how.top_p = -0.5f;
+  CHECK(array_refuses(w, size, &how), "top_p below 0");
+  how.top_p = 0.0f, how.temperature = -1.0f;
+  CHECK(array_refuses(w, size, &how), "temperature below 0");
+  how.temperature = 1e7f;
+  CHECK(array_refuses(w, size, &how), "temperature above 1e6");
+  how.temperature = 1e-25f;
+  CHECK(!array_refuses(w, size, &how), "temperature of nearly 0");
+  how.temperature = 0.0f, how.alpha = 60.0f, how.beam = 2;
+  CHECK(array_refuses(w, size, &how), "a penalty that overflows");
+  for (i = 0; i < 40; i++) {
+    const double x = pow(1.7, (double)i - 20.0);
+    CHECK(fabs((double)syn__small_log((float)x) - log(x)) < 2e-6, "log %g", x);
+  }
+  ram = syn_small_ram(w, size, NULL);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+  CHECK(s && !syn__small_run(s, SYN__SMALL_OP_end, w), "end is no instruction");
+  at = w[SYN__SMALL_PROGRAMS + SYN__SMALL_DECODE];
+  while ((w[at] & 255) != SYN__SMALL_OP_out) at += w[at] >> 8;
+  w[at + 2] = w[at + 3] = 65535;
+  CHECK(s && syn_small_learn(s, NULL, 0) == SYN_SMALL_E_RAM, "an output layer of 16 GB");
+  free(block);
+  free(w);
+  syn_model_free(m);
+  memset(&options, 0, sizeof options);
+  options.type = "i4";
+  m = model_of(c, "tag", "ff(8200) -> linear(8)", 8);
+  CHECK(syn_small_write(c, m, &options, &sink) == SYN_E_VALUE && strstr(c->message, "8192") && !b.size, "%s",
+        c->message);
+  syn_context_clear(c);
+  syn_model_free(m);
+}
+/* Memory that ends while a tokenizer is written, of vocabularies of many sizes. */
+static void test_array_memory_text(void) {
+  static char line[9000];
+  const char *const kinds[] = {"bpe:%d", "space", "char", "byte"};
+  int i, k;
+  syn_random r = {8};
+  syn_text text;
+  for (i = 0; i < (int)sizeof line; i++) line[i] = (char)(i % 9 == 8 ? ' ' : 'a' + syn_random_below(&r, 20));
+  text.at = line;
+  for (i = 0; i < 24; i++) {
+    char spec[20];
+    syn_context c;
+    syn_small_options options;
+    syn_tokenizer *t;
+    syn_config config;
+    syn_model *m;
+    heap h;
+    long n, calls, blocks;
+    int missed = 1;
+    snprintf(spec, sizeof spec, kinds[i < 20 ? 0 : i % 4], 60 + 17 * i);
+    text.size = i == 21 ? sizeof line : i == 22 ? 0 : 3000;
+    context_on(&c, &h, 0);
+    t = syn_tokenizer_learn(&c, spec, 0, &text, text.size ? 1 : 0);
+    memset(&config, 0, sizeof config);
+    memset(&options, 0, sizeof options);
+    options.tokenizers = 1;
+    config.task = "lm", config.decoder = "id", config.tgt_vocab = t ? syn_tokenizer_size(t) : 5;
+    config.d_model = 1 + i % 2, config.heads = 1, config.max_len = 16;
+    m = syn_model_new(&c, &config);
+    CHECK(t && m, "%s: %s", spec, c.message);
+    syn_model_set_tokenizers(m, NULL, t);
+    blocks = h.blocks;
+    for (n = 1; n < 200 && missed; n++) {
+      bytes b;
+      syn_sink sink = sink_of(&b);
+      calls = h.calls;
+      k = i % 2;
+      *(k ? &h.fail_at : &h.fail_from) = calls + n;
+      missed = syn_small_write(&c, m, &options, &sink) == SYN_E_MEMORY;
+      CHECK(missed == !b.size && h.blocks == blocks && (missed || !c.status), "%s, %ld: %s", spec, n, c.message);
+      h.fail_at = h.fail_from = 0;
+      syn_context_clear(&c);
+      free(b.at);
+    }
+    CHECK(!missed && n > 2, "%s: %ld allocations", spec, n);
+    syn_model_free(m);
+    CHECK(!h.blocks, "%s: %ld blocks", spec, h.blocks);
+  }
 }
 
 int main(void) {
@@ -521,5 +651,7 @@ int main(void) {
   test_array_tokenizers(&c);
   test_array_words(&c);
   test_array_output(&c);
+  test_array_options(&c);
+  test_array_memory_text();
   return CHECK_END("array");
 }
