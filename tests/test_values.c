@@ -1362,6 +1362,36 @@ static void test_absent_arguments(void) {
   }
 }
 
+/* Each update is refused: the rate is halved down to 1/1024, and the weights stay. With `ema` their mean, too. */
+static void test_absent_halve(void) {
+  int i;
+  for (i = 0; i < 4; i++) {
+    syn_config k = config_of("lm");
+    syn_train_config train;
+    syn_context c;
+    syn_model *m;
+    syn_trainer *t;
+    syn_data *d, *valid;
+    uint64_t before;
+    syn_context_init(&c, NULL);
+    memset(&train, 0, sizeof train);
+    train.schedule = "constant", train.optimizer = "sgd", train.lr = 3e38f, train.steps = 4, train.batch_tokens = 20;
+    train.halve = i < 3, train.ema = i % 2 ? 0.9f : 0.0f;
+    train.every = i < 2 ? 1 : 0;
+    m = syn_model_new(&c, &k);
+    d = syn_data_new(&c), valid = syn_data_new(&c);
+    syn_data_add(d, NULL, 0, two_src, 3), syn_data_add(valid, NULL, 0, two_src, 2);
+    t = syn_trainer_new(&c, m, &train);
+    before = syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float));
+    CHECK(t && syn_trainer_run(t, d, i < 2 ? valid : NULL, NULL, NULL) == SYN_E_VALUE &&
+              strstr(c.message, "the weights stay"), "%s", c.message);
+    CHECK(syn_trainer_state(t)->factor == (i < 3 ? 1.0f / 1024.0f : 1.0f) && !syn_trainer_state(t)->step, "factor %g",
+          (double)syn_trainer_state(t)->factor);
+    CHECK(syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float)) == before, "%d: other weights", i);
+    syn_trainer_free(t), syn_data_free(d), syn_data_free(valid), syn_model_free(m);
+  }
+}
+
 int main(void) {
   test_values();
   test_networks();
@@ -1377,5 +1407,6 @@ int main(void) {
   test_absent_bytes();
   test_absent_floor();
   test_absent_arguments();
+  test_absent_halve();
   return CHECK_END("values");
 }
