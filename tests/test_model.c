@@ -1830,6 +1830,304 @@ static void test_arguments(void) {
   syn_model_free(m);
 }
 
+/* -- kinds that a tape, or the proof of a kind, refuses -- */
+
+static syn_status wants_shape(syn_build *b, syn_node *n) {
+  syn_extent e;
+  const int which = *(const int *)n->own;
+  size_t *const of[5] = {&e.fixed, &e.row, &e.pair, &e.length, &e.square};
+  memset(&e, 0, sizeof e);
+  *of[which % 5] = 1;
+  if (which < 5) n->scratch = e;
+  else if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  return syn_build_out_like(b, n, 0);
+}
+static void wants_pass(syn_tape *t, const syn_node *n) {
+  memcpy(syn_out(t, n)->x, syn_in(t, n, 0)->x, syn_count(syn_out(t, n)) * sizeof(float));
+}
+static void test_tape_wants(void) {
+  const int shape[2] = {2, 3};
+  syn_context c;
+  syn_kind kind;
+  syn_tape *t;
+  syn_tensor *x, *none[SYN_MAX_IN + 1];
+  int i;
+  syn_context_init(&c, NULL);
+  memset(&kind, 0, sizeof kind);
+  memset(none, 0, sizeof none);
+  kind.name = "wants";
+  kind.shape = wants_shape;
+  kind.forward = kind.backward = wants_pass;
+  t = syn_tape_new(&c, 1 << 16);
+  x = syn_tensor_new(t, 2, shape);
+  for (i = 0; x && i < 10; i++) {
+    syn_tensor *y = syn_record(&kind, 1, &x, &i, sizeof i);
+    if (i == 5 || i == 6) CHECK(y && c.status == SYN_OK, "%d: %s", i, c.message); /* floats, and for each row */
+    else wrong_argument(&c, !y, "which a tape does not have");
+  }
+  kind.args = "width";
+  wrong_argument(&c, !syn_record(&kind, 1, &x, &i, sizeof i), "a kind with arguments");
+  kind.forward = NULL;
+  wrong_argument(&c, !syn_record(&kind, 1, &x, &i, sizeof i), "without name, shape, forward or backward");
+  kind.shape = NULL;
+  wrong_argument(&c, !syn_record(&kind, 1, &x, &i, sizeof i), "without name, shape, forward or backward");
+  kind.name = NULL;
+  wrong_argument(&c, !syn_record(&kind, 1, &x, &i, sizeof i), "without name, shape, forward or backward");
+  CHECK(!syn_record(&kind, SYN_MAX_IN + 1, none, NULL, 0) && !syn_record(&kind, 2, none, NULL, 0) && !c.status,
+        "no tensor, no context");
+  syn_tape_clear(NULL);
+  CHECK(syn_tape_text(NULL, NULL, 0) == 0, "no tape");
+  syn_tape_free(t);
+}
+
+/* y = x + f(g) x, each time with one defect. */
+enum { PROVED_FLAT, PROVED_COUNT, PROVED_KINKS, PROVED_CALLS, PROVED_ALL };
+static int proved, proved_calls;
+static syn_status proved_shape(syn_build *b, syn_node *n) {
+  int d = syn_build_width(b, n, 0);
+  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 0.5), 1, &d)) return SYN_E_SHAPE;
+  return syn_build_out_like(b, n, 0);
+}
+static float proved_factor(float g) { /* a saw, or the number itself */
+  if (proved == PROVED_KINKS) return 0.5f * fabsf(g * 700.0f - 2.0f * floorf(g * 350.0f) - 1.0f);
+  return proved == PROVED_CALLS ? g * (float)(proved_calls % 64) : g;
+}
+static void proved_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0);
+  const size_t d = (size_t)syn_width(x);
+  size_t i;
+  proved_calls++;
+  for (i = 0; i < syn_count(x); i++) y->x[i] = x->x[i] + proved_factor(g[i % d]) * x->x[i];
+}
+static void proved_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0);
+  const size_t d = (size_t)syn_width(x);
+  const float more = proved == PROVED_COUNT ? 1.0f + 1e-6f * (float)(proved_calls % 64) : 1.0f;
+  size_t i;
+  for (i = 0; i < syn_count(x); i++) {
+    x->dx[i] += y->dx[i] * (1.0f + proved_factor(g[i % d])) * more;
+    if (proved != PROVED_FLAT) syn_dweight(t, n, 0)[i % d] += x->x[i] * y->dx[i];
+  }
+}
+static void test_proved(void) {
+  static const char *const wanted[PROVED_ALL] = {"gradient: that of decoder.0.g is 0",
+    "gradient: the second time it has other bits", "gradient: decoder.0.g",
+    "padding: with four columns of it: sentence 0, row 0, logit 0 is "};
+  syn_kind kind;
+  syn_context c;
+  memset(&kind, 0, sizeof kind);
+  kind.name = "proved";
+  kind.args = "";
+  kind.shape = proved_shape;
+  kind.forward = kind.step = proved_forward;
+  kind.backward = proved_backward;
+  syn_context_init(&c, NULL);
+  for (proved = 0; proved < PROVED_ALL; proved++) {
+    proved_calls = 0;
+    syn_kind_check(&c, &kind, NULL);
+    wrong_argument(&c, c.status == SYN_E_VALUE, wanted[proved]);
+  }
+  CHECK(syn__fail(&c, SYN_E_VALUE, "before") && syn_kind_check(&c, &kind, NULL) == SYN_E_VALUE &&
+            !strcmp(c.message, "before"), "%s", c.message);
+}
+
+/* -- texts that a run cannot answer for -- */
+
+static void test_answers_refused(void) {
+  const syn_text label[3] = {syn_text_of("good"), syn_text_of("bad"), syn_text_of("more")}, none = {NULL, 0};
+  const syn_text text = syn_text_of("abd"), many = syn_text_of(
+    "a name of a class that is longer than the sixty bytes of it which an error shows");
+  syn_config k = two_config("seq2seq");
+  syn_tokenizer *t, *classes;
+  syn_context c;
+  syn_limits limits;
+  syn_model *m;
+  syn_run *r;
+  int word[4];
+  syn_context_init(&c, NULL);
+  memset(&limits, 0, sizeof limits);
+  t = syn_tokenizer_learn(&c, "char", 0, &text, 1);
+  k.src_vocab = k.tgt_vocab = syn_tokenizer_size(t);
+  k.decoder = "rnn(state=source) -> linear";
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, t, t);
+  r = syn_run_new(&c, m, NULL);
+  wrong_argument(&c, syn_align(r, text, text, word, 4) == -1, "syn_align: no layer of the decoder has attention");
+  syn_run_free(r);
+  r = syn_run_new(&c, good_model, NULL);
+  wrong_argument(&c, syn_align(r, many, text, word, 4) == -1, "");
+  CHECK(syn_run_backward(NULL, NULL, NULL) == SYN_E_VALUE, "no run");
+  wrong_argument(&c, syn_run_backward(r, NULL, NULL) == SYN_E_VALUE, "without `keep`");
+  syn_run_free(r);
+  syn_model_free(m);
+  k = two_config("lm");
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, NULL);
+  wrong_argument(&c, syn_align(r, text, text, word, 4) == -1, "a model of the task lm, wanted seq2seq");
+  syn_run_free(r);
+  syn_model_free(m);
+  k = two_config("classify");
+  t = syn_tokenizer_learn(&c, "char", 0, &text, 1);
+  classes = syn_tokenizer_learn(&c, "line", 0, label, 3);
+  k.src_vocab = syn_tokenizer_size(t);
+  k.tgt_vocab = syn_tokenizer_size(classes);
+  k.classes = 3;
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, t, classes);
+  r = syn_run_new(&c, m, NULL);
+  wrong_argument(&c, syn_align(r, text, text, word, 4) == -1, "a model of the task classify, wanted seq2seq");
+  CHECK(syn_score(r, text, label[1], NULL, 0) == 1, "%s", c.message);
+  wrong_argument(&c, syn_score(r, text, none, NULL, 0) == -1, "no class is named ''");
+  wrong_argument(&c, syn_score(r, text, many, NULL, 0) == -1, "than the sixty bytes of it '");
+  wrong_argument(&c, syn_score(r, text, syn_text_of("god"), NULL, 0) == -1, "the nearest is good");
+  wrong_argument(&c, syn_tag(r, text, word, 4) == -1, "wanted tag");
+  syn_run_free(r);
+  syn_model_free(m);
+}
+
+/* -- rows that a model takes from another -- */
+
+static int init_rows(const syn_model *m, const syn_model *from, int *source, const char *name, const int p[4],
+                     const int q[4]) {
+  static float x[2][64];
+  syn__init k;
+  syn_param of[2];
+  int i, j;
+  memset(of, 0, sizeof of);
+  for (i = 0; i < 2; i++) {
+    const int *shape = i ? q : p;
+    of[i].name = name;
+    of[i].rank = shape[0];
+    of[i].size = 1;
+    of[i].x = x[i];
+    for (j = 0; j < shape[0]; j++) of[i].shape[j] = shape[j + 1], of[i].size *= (size_t)shape[j + 1];
+  }
+  k.m = m, k.from = from;
+  k.row[SYN_SRC] = k.row[SYN_TGT] = source;
+  return syn__init_copy(&k, &of[0], &of[1]);
+}
+static void test_init_rows(void) {
+  static const int matrix[4] = {2, 6, 2, 0}, vector[4] = {1, 6, 0, 0}, wide[4] = {2, 6, 3, 0}, few[4] = {2, 5, 2, 0};
+  static const int cube[4] = {3, 2, 3, 2}, other[4] = {3, 2, 2, 3};
+  const syn_model *m = good_model;
+  syn_config k = two_config("tag");
+  syn_context c;
+  syn_model *tagger, *lm, *masked;
+  int map[64], i;
+  syn_context_init(&c, NULL);
+  tagger = syn_model_new(&c, &k);
+  k = two_config("lm");
+  lm = syn_model_new(&c, &k);
+  k = two_config("tag");
+  k.task = "mlm";
+  masked = syn_model_new(&c, &k);
+  CHECK(tagger && lm && masked, "%s", c.message);
+  for (i = 0; i < 64; i++) map[i] = i;
+  CHECK(init_rows(m, m, NULL, "w", matrix, matrix) == 6, "the same shape");
+  CHECK(init_rows(m, m, NULL, "w", matrix, vector) == 0 && init_rows(m, m, NULL, "w", matrix, wide) == 0 &&
+            init_rows(m, m, NULL, "w", matrix, few) == 0 && init_rows(m, m, NULL, "w", cube, other) == 0,
+        "other shapes");
+  CHECK(init_rows(m, tagger, NULL, "out.w", matrix, matrix) == 0, "logits of tags");
+  CHECK(init_rows(tagger, m, NULL, "out.w", matrix, matrix) == 0, "logits of tokens");
+  CHECK(init_rows(m, lm, NULL, "out.w", matrix, matrix) == 6, "both are logits of tokens");
+  CHECK(init_rows(m, m, map, "src.embed", matrix, few) == 5, "a row that is not there");
+  map[4] = -1;
+  CHECK(init_rows(m, m, map, "src.embed", matrix, few) == 4, "a token that is not there");
+  CHECK(init_rows(m, m, map, "tgt.embed", matrix, matrix) == 5, "a token that is not there");
+  if (masked) CHECK(init_rows(masked, masked, NULL, "out.w", matrix, matrix) == 6, "logits of the source");
+  CHECK(init_rows(m, m, map, "w", matrix, few) == 0, "no table of tokens");
+  syn_model_free(tagger);
+  syn_model_free(lm);
+  syn_model_free(masked);
+}
+/* Tokenizers of other texts, with sentinels and without; any allocation may be refused. */
+static void test_init_map(void) {
+  const syn_text text[2] = {syn_text_of("a b c d"), syn_text_of("d c e f g a")};
+  long at;
+  int taken = -1, flags, i;
+  for (flags = 0; flags < 4; flags++)
+    for (at = 0; at < 30; at++) {
+      syn_model *m[2];
+      syn_context c;
+      heap h;
+      context_on(&c, &h, 0);
+      for (i = 0; i < 2; i++) {
+        syn_config k = two_config("lm");
+        syn_tokenizer *t = syn_tokenizer_learn(&c, "space", flags >> i & 1 ? SYN_SENTINELS : 0, &text[i], 1);
+        k.tgt_vocab = syn_tokenizer_size(t);
+        m[i] = syn_model_new(&c, &k);
+        syn_model_set_tokenizers(m[i], NULL, t);
+      }
+      CHECK(m[0] && m[1], "%s", c.message);
+      if (at) h.fail_at = h.calls + at;
+      taken = syn_model_init_from(m[0], m[1], 0, NULL, NULL);
+      CHECK(at ? taken >= 0 || c.status == SYN_E_MEMORY : taken > 0, "call %ld: %d, %s", at, taken, c.message);
+      i = at && h.calls < h.fail_at;
+      syn_model_free(m[0]);
+      syn_model_free(m[1]);
+      CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+      if (i) break; /* nothing was refused */
+    }
+}
+
+/* -- checkpoints: tokenizers, patience -- */
+
+static int kept_loads(syn_context *c, syn_tokenizer *t, int vocabulary, const bytes *file, bytes *made, int stop) {
+  static const int row[6] = {4, 5, 6, 7, 8, 9};
+  syn_config k = two_config("lm");
+  syn_train_config how;
+  syn_model *m;
+  syn_trainer *trainer;
+  syn_data *d = syn_data_new(c);
+  int i, ok;
+  memset(&how, 0, sizeof how);
+  how.batch_tokens = 20;
+  how.steps = 4;
+  how.every = 1;
+  how.stop_after = stop;
+  how.lr = 1e-30f; /* nothing gets better */
+  k.tgt_vocab = vocabulary;
+  m = syn_model_new(c, &k);
+  syn_model_set_tokenizers(m, NULL, t);
+  for (i = 0; i < 8; i++) syn_data_add(d, NULL, 0, row, 3 + i % 4);
+  trainer = syn_trainer_new(c, m, &how);
+  if (made) {
+    syn_sink sink = sink_of(made);
+    ok = syn_trainer_run(trainer, d, d, NULL, NULL) == SYN_OK && syn_trainer_save_to(trainer, &sink) == SYN_OK;
+  } else {
+    file_put("kept.safetensors", file->at, file->size);
+    ok = syn_trainer_load(trainer, "kept.safetensors") == SYN_OK;
+  }
+  syn_trainer_free(trainer);
+  syn_data_free(d);
+  syn_model_free(m);
+  return ok;
+}
+static void test_kept(void) {
+  const syn_text text[3] = {syn_text_of("a b c d e f"), syn_text_of("a b c d e g"), syn_text_of("a b c d e fg")};
+  syn_tokenizer *t[6];
+  syn_context c;
+  bytes file, bare;
+  int i, n = 0;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 6; i++) t[i] = syn_tokenizer_learn(&c, "space", 0, &text[i < 4 ? 0 : i - 3], 1);
+  n = syn_tokenizer_size(t[0]);
+  CHECK(kept_loads(&c, t[0], n, NULL, &file, 2), "%s", c.message);
+  CHECK(kept_loads(&c, NULL, n, NULL, &bare, 0), "%s", c.message);
+  CHECK(kept_loads(&c, t[1], n, &file, NULL, 2), "the same tokenizer: %s", c.message);
+  CHECK(kept_loads(&c, NULL, n, &file, NULL, 1), "a model without tokenizer: %s", c.message);
+  CHECK(kept_loads(&c, t[2], n, &bare, NULL, 0), "a file without tokenizer: %s", c.message);
+  CHECK(kept_loads(&c, t[3], n, &file, NULL, 100), "more patience: %s", c.message);
+  wrong_argument(&c, !kept_loads(&c, t[4], n, &file, NULL, 2), "is not that of the model");
+  wrong_argument(&c, !kept_loads(&c, t[5], n, &file, NULL, 2), "is not that of the model");
+  CHECK(syn_trainer_load(NULL, "kept.safetensors") == SYN_E_VALUE, "no trainer");
+  remove("kept.safetensors");
+  free(file.at);
+  free(bare.at);
+}
+
 int main(void) {
   good_make();
   test_refused(); /* trains the good model */
@@ -1865,6 +2163,12 @@ int main(void) {
   test_null_read();
   test_null_done();
   test_arguments();
+  test_tape_wants();
+  test_proved();
+  test_answers_refused();
+  test_init_rows();
+  test_init_map();
+  test_kept();
   good_free();
   return CHECK_END("model");
 }
