@@ -996,6 +996,88 @@ static void test_memory(void) {
   CHECK(n > 100, "%ld allocations", n);
 }
 
+/* What syn_choose takes from the caller and what it chooses: tokenizers of two sides, one for both. */
+static void test_choices(void) {
+  enum { MANY = 60, EACH = 8 };
+  static char many[2][MANY][100];
+  static const char *const given[][3] = {{"", "", ""}, {"", "space", "all"}, {"char", "char", "none"},
+                                         {"bpe:99", "", ""}, {"bpe:99", "space", ""}};
+  syn_text side[2][MANY];
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = config_of("seq2seq", &w, &k);
+  int i, j, s;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < MANY; i++)
+    for (s = 0; s < 2; s++) {
+      char *at = many[s][i];
+      for (j = 0; j < EACH; j++)
+        at += sprintf(at, "%s%c%c%d", j ? " " : "", 'a' + (i + s) % 26, 'a' + j, (i * EACH + j) * 7919 % 1000);
+      side[s][i] = syn_text_of(many[s][i]);
+    }
+  for (i = 0; i < 5; i++) {
+    const int rows = i % 2 ? MANY : 40, both = !strcmp(given[i][2], "all");
+    how = config_of("seq2seq", &w, &k);
+    strcpy(k.src_tokenizer, given[i][0]), strcpy(k.tgt_tokenizer, given[i][1]), strcpy(k.tie, given[i][2]);
+    w.step = 100.0; /* one update tells the speed */
+    k.hold_back = i == 2 ? 0.25 : 0.0;
+    CHECK(!syn_choose(&c, &how, side[0], side[1], (size_t)rows), "%d: %s", i, c.message);
+    CHECK((!*given[i][0] || !strcmp(given[i][0], k.src_tokenizer)) && *k.src_tokenizer &&
+              (!*given[i][1] || !strcmp(given[i][1], k.tgt_tokenizer)) && *k.tgt_tokenizer, "%d: %s, %s", i,
+          k.src_tokenizer, k.tgt_tokenizer);
+    CHECK(!both || !strcmp(k.src_tokenizer, k.tgt_tokenizer), "%d: %s and %s", i, k.src_tokenizer, k.tgt_tokenizer);
+    CHECK((i == 2 ? k.hold_back == 0.25 : (k.hold_back > 0.0) == (rows >= 50)) && k.d_model == 16, "%d: %g", i,
+          k.hold_back);
+    CHECK(i || (!strcmp(k.src_tokenizer, "bpe:8000") && !strcmp(k.tgt_tokenizer, "bpe:8000") && !strcmp(k.tie, "all")),
+          "%s, %s, tie %s", k.src_tokenizer, k.tgt_tokenizer, k.tie);
+  }
+  how = config_of("seq2seq", &w, &k);
+  CHECK(!syn_choose(&c, &how, NULL, NULL, 0) && k.clip == 1.0f && k.hold_back == 0.05, "%s", c.message);
+  how = config_of("seq2seq", &w, &k);
+  k.steps = 5, strcpy(k.src_tokenizer, "char");
+  CHECK(!syn_choose(&c, &how, side[0], side[1], MANY) && k.steps == 5 && !*k.encoder, "%s", c.message);
+}
+
+/* Rows that are no texts, for each side. */
+static void test_choices_wrong(void) {
+  syn_text row[2][2];
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how;
+  int i;
+  char word[60];
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 6; i++) {
+    const int s = i / 3;
+    how = config_of("seq2seq", &w, &k);
+    row[0][0] = row[0][1] = row[1][0] = row[1][1] = syn_text_of("a b");
+    row[0][0].at = NULL, row[0][0].size = 0; /* an empty one may be null */
+    if (i % 3 == 0) row[s][1].at = NULL;
+    if (i % 3 == 1) row[s][1].size = (size_t)INT_MAX / 4 + 1;
+    if (i % 3 == 2) row[s][1].at = NULL, row[s][1].size = (size_t)INT_MAX;
+    sprintf(word, "row 1: the %s text is %s", s ? "target" : "source", i % 3 == 1 ? "too long" : "null");
+    CHECK(syn_choose(&c, &how, row[0], row[1], 2) == SYN_E_VALUE && strstr(c.message, word), "%d: %s", i, c.message);
+    CHECK(syn_choose(&c, &how, texts[0], texts[1], 2) != SYN_OK, "%d: the error is kept", i);
+    syn_context_clear(&c);
+  }
+  for (i = 0; i < 2; i++) {
+    how = config_of(i ? "mlm" : "sing", &w, &k);
+    CHECK(syn_choose(&c, &how, NULL, NULL, 0) == SYN_E_VALUE && strstr(c.message, how.task), "%s", c.message);
+    syn_context_clear(&c);
+  }
+  how = config_of("lm", &w, &k);
+  CHECK(!syn_trainer_deadline(NULL, &how) && !syn_trainer_deadline(NULL, NULL) && !w.read, "no trainer");
+  CHECK(syn_text_hold_back(texts[0][0], 0.1, NULL) == 0, "no parts");
+  {
+    syn_text part[SYN_HELD_PARTS], none = {NULL, 9};
+    CHECK(syn_text_hold_back(none, 0.1, part) == 2 && !part[0].size && !part[1].size, "no text");
+    CHECK(held_parts(texts[0][0], 7.0, part) == 2 && held_parts(texts[0][0], -1.0, part) == 2 &&
+              held_parts(texts[0][0], (double)NAN, part) == 2, "shares");
+  }
+}
+
 int main(void) {
   test_task("lm");
   test_task("tag");
@@ -1020,5 +1102,7 @@ int main(void) {
   test_busier();
   test_stop();
   test_memory();
+  test_choices();
+  test_choices_wrong();
   return CHECK_END("learn");
 }
