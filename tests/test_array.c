@@ -22,7 +22,7 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
   k.d_model = d;
   k.heads = 2;
   k.max_len = TOKENS;
-  k.src_vocab = k.tgt_vocab = VOCAB;
+  k.src_vocab = k.tgt_vocab = d < 16 ? 40 : VOCAB;
   k.classes = CLASSES;
   k.tie = "none"; /* a tied random network repeats one token */
   return syn_model_new(c, &k);
@@ -416,6 +416,9 @@ static void test_array_words(syn_context *c) {
   CHECK(array_with(w, size, at, SYN__SMALL_OP_segment + 512) == SYN_SMALL_E_DAMAGED, "a segment in a decoder");
   w[at + 1] = p;
   CHECK(!syn__small_name(255) && !strcmp(syn__small_name(w[at] & 255), "embed"), "names");
+  for (p = 0; p < SYN__SMALL_OPS; p++)
+    CHECK(!syn__small_name(p) == !syn__small_text(p) && (p != SYN__SMALL_OP_end || !strcmp(syn__small_name(p), "end")),
+          "code %d", (int)p);
   for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++) {
     const int32_t first = w[SYN__SMALL_PROGRAMS + p];
     CHECK(array_with(w, size, SYN__SMALL_PROGRAMS + p, 1) < 0 &&
