@@ -1088,13 +1088,21 @@ static syn_status row_part_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), syn_build_width(b, n, 0));
 }
 
+static syn_status row_word_shape(syn_build *b, syn_node *n) {
+  static const char *const words[] = {"", "some"};
+  syn_arg_word(b, "by", words, 2, 0);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn_build_width(b, n, 0));
+}
+
 static void test_rows_of_texts(void) {
+  static const syn_kind word = {"word", "w:by", 0, NULL, row_word_shape, odd_forward, odd_forward, NULL, NULL, NULL};
   static const syn_kind deep = {"deep", "", 0, row_build, NULL, NULL, NULL, NULL, NULL, NULL};
   static const syn_kind part = {"part", "i:by", 0, NULL, row_part_shape, odd_forward, odd_forward, NULL, NULL, NULL};
   static const syn_kind lengthy = {ROW_NAME, "f:by", 0, NULL, twice_shape, twice_forward, NULL, NULL, NULL, NULL};
-  static const syn_kind *const kinds[] = {&deep, &part, &lengthy};
+  static const syn_kind *const kinds[] = {&deep, &part, &lengthy, &word};
   static const char *const tags[][2] = {
       {"deep", "chains inside chains, more than"},
+      {"word(many)", "by is 'many', wanted one of , some"},
       {"part(0)", NULL},
       {"part(-1)", "too many parts"},
       {"part(2)", "too many parts"},
@@ -1118,7 +1126,7 @@ static void test_rows_of_texts(void) {
   size_t i;
   memset(&o, 0, sizeof o);
   o.kinds = kinds;
-  o.n_kinds = 3;
+  o.n_kinds = 4;
   for (i = 0; i < sizeof tags / sizeof tags[0]; i++) {
     syn_config k = config_of("tag", tags[i][0], NULL);
     row_builds(&o, &k, tags[i][1]);
@@ -1251,6 +1259,7 @@ static void test_rows_of_asking(void) {
                                    NULL};
   static const syn_kind *const kinds[] = {&asking};
   static const int tokens[] = {2, 5, 6, 7}, two[] = {2, 3}, three[] = {3}, cube[] = {2, 3, 1};
+  static const int four[] = {2, 4};
   syn_config k = config_of("lm", NULL, "asking");
   syn_tensor *x, *y, *w, *bias;
   syn_options o;
@@ -1289,6 +1298,8 @@ static void test_rows_of_asking(void) {
   y = syn_tensor_new(t, 3, cube);
   CHECK(!syn_linear(x, y, bias) && strstr(c.message, "of rank 3"), "%s", c.message);
   syn_context_clear(&c);
+  CHECK(!syn_linear(x, syn_tensor_new(t, 2, four), bias) && strstr(c.message, "wanted w [n,3]"), "%s", c.message);
+  syn_context_clear(&c);
   CHECK(!syn_matmul(y, x) && strstr(c.message, "both of rank 2"), "%s", c.message);
   syn_context_clear(&c);
   CHECK(!syn_matmul(x, y) && strstr(c.message, "both of rank 2"), "%s", c.message);
@@ -1303,11 +1314,14 @@ static void row_parallel(void *user, void (*task)(void *arg, int i), void *arg, 
 }
 
 static void test_rows_of_threads(void) {
-  static const int tokens[] = {2, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10, 4, 5, 6, 7, 8, 9, 10};
+  enum { ROWS = 100 }; /* tiles of every kernel, four at least */
+  int tokens[ROWS];
   syn_config k = config_of("lm", NULL, "syn_att(V) -> ff(200) -> linear(40) -> linear(200) -> linear(8)");
-  float first[28 * 8] = {0};
+  float first[ROWS * 8];
   int pass, calls = 0, i;
-  k.max_len = 28;
+  k.max_len = ROWS;
+  memset(first, 0, sizeof first);
+  for (i = 0; i < ROWS; i++) tokens[i] = i ? 4 + i % 7 : 2;
   for (pass = 0; pass < 4; pass++) {
     syn_options o;
     syn_context c;
@@ -1327,10 +1341,10 @@ static void test_rows_of_threads(void) {
     limits.keep = 1;
     r = m ? syn_run_new(&c, m, &limits) : NULL;
     memset(&b, 0, sizeof b);
-    b.count = 1, b.tgt = tokens, b.tgt_width = 28;
+    b.count = 1, b.tgt = tokens, b.tgt_width = ROWS;
     CHECK(r && syn_run_forward(r, &b) == SYN_OK && !syn_run_value(r, "decoder.4", 0, &y), "%s", c.message);
     CHECK((calls > 0) == (pass > 0), "pass %d: %d slices", pass, calls);
-    for (i = 0; r && c.status == SYN_OK && i < 28 * 8; i++) {
+    for (i = 0; r && c.status == SYN_OK && i < ROWS * 8; i++) {
       if (!pass) first[i] = y.x[i];
       CHECK(y.x[i] == first[i], "pass %d, number %d: %g %g", pass, i, (double)y.x[i], (double)first[i]);
     }
@@ -1375,8 +1389,9 @@ static void test_rows_of_counts(void) {
   CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK && plan.weights >= (size_t)32 << 20 &&
             plan.activations > (size_t)128 << 20,
         "%s: %lu bytes", c.message, (unsigned long)plan.activations);
-  k.decoder = "norm -> linear";
-  k.tgt_vocab = 11;
+  k = config_of("seq2seq", "id", "res(linear) -> mlp_att -> res(linear)");
+  CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK && plan.activations && plan.keep, "%s", c.message);
+  k = config_of("lm", NULL, "norm -> linear");
   m = syn_model_new(&c, &k);
   k.decoder = "norm";
   other = syn_model_new(&c, &k);
