@@ -8266,24 +8266,29 @@ static void syn__run_slices(syn__slices *s) {
 }
 #endif
 
+/* Apart from syn_parallel: the shares take 4 KB of the stack, which a board with one thread lacks. */
+SYN__NOINLINE void syn__divide(syn__slices *s) {
+  syn__share shares[SYN_MAX_THREADS];
+  const syn_options *o = &s->t->c->options;
+  int i;
+  for (i = 0; i < s->threads; i++) shares[i].taken = 0;
+  s->shares = shares;
+  if (o->parallel) {
+    o->parallel(o->parallel_user, syn__slice, s, s->threads);
+  } else {
+#ifdef _OPENMP
+    syn__run_slices(s); /* without OpenMP, and without a `parallel`, a context has one thread */
+#endif
+  }
+}
 /* Chunks end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
    write to one cache line. */
 void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
   int threads = (size_t)t->threads > units ? (int)units : t->threads;
-  syn__share shares[SYN_MAX_THREADS];
-  syn__slices s = {t, task, job, items, unit, threads, shares};
-  int i;
-  for (i = 0; i < threads; i++) shares[i].taken = 0;
-  if (threads <= 1) {
-    if (items) task(t, job, 0, 0, items);
-  } else if (t->c->options.parallel) {
-    t->c->options.parallel(t->c->options.parallel_user, syn__slice, &s, threads);
-  } else {
-#ifdef _OPENMP
-    syn__run_slices(&s); /* without OpenMP, and without a `parallel`, a context has one thread */
-#endif
-  }
+  syn__slices s = {t, task, job, items, unit, threads, NULL};
+  if (threads > 1) syn__divide(&s);
+  else if (items) task(t, job, 0, 0, items);
 }
 
 /* ==============================================================================================

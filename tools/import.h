@@ -2535,8 +2535,8 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
 }
 
 /* A model with the weights of a checkpoint, or the end of the program with a line on stderr. */
-MAYBE_UNUSED static syn_model *syn_import(syn_context *c, const char *path,
-                                          const syn_import_options *options) {
+static syn_model *syn_import(syn_context *c, const char *path,
+                             const syn_import_options *options) {
   checkpoint p;
   syn_import_options o;
   memset(&o, 0, sizeof o);

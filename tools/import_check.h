@@ -658,6 +658,7 @@ static int run_import(const arguments *a) {
   syn_import_options o;
   checkpoint p;
   syn_context c;
+  syn_model *m;
   json j;
   int status = 0;
   memset(&j, 0, sizeof j);
@@ -679,13 +680,16 @@ static int run_import(const arguments *a) {
     bytes = none;
     o.separator = answers_separator(&j);
   }
-  checkpoint_import(&p, &c, a->words[0], &o);
-  syn_model_save(&c, p.m, output);
+  if (*expected) checkpoint_import(&p, &c, a->words[0], &o);
+  m = *expected ? p.m : syn_import(&c, a->words[0], &o);
+  syn_model_save(&c, m, output);
   check(&c);
-  if (*expected) status = expected_check(&p, &j, &bytes, expected);
+  if (*expected) {
+    status = expected_check(&p, &j, &bytes, expected);
+    checkpoint_free(&p);
+  }
   json_free(&j);
   free(bytes.at);
-  syn_model_free(p.m);
-  checkpoint_free(&p);
+  syn_model_free(m);
   return status;
 }
