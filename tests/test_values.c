@@ -1392,6 +1392,84 @@ static void test_absent_halve(void) {
   }
 }
 
+/* Pieces that a user has added are found first and never merged; special numbers in the middle of others. */
+static void test_absent_user(void) {
+#define ABSENT_SPACE "\xE2\x96\x81"
+  static const syn_text tokens[] = {{"a", 1}, {"<s>", 3}, {"b", 1}, {"<unk>", 5}, {"</s>", 4}, {"ab", 2}, {"XY", 2},
+                                    {"aXY", 3}, {"XYb", 3}, {ABSENT_SPACE, 3}, {ABSENT_SPACE "ab", 5}, {"X", 1},
+                                    {ABSENT_SPACE "a", 4}};
+  static const unsigned char types[] = {0, SYN_PIECE_CONTROL, 0, 0, SYN_PIECE_CONTROL, 0, SYN_PIECE_USER, 0, 0, 0, 0, 0,
+                                        SYN_PIECE_UNUSED};
+  static const float scores[] = {-1, 0, -2, 0, 0, -3, 0, -4, -5, -6, -7, -8, -9};
+  static const int merges[] = {0, 2, 9, 5}, wanted[] = {10, 6, 2};
+  syn_tokenizer_parts p;
+  syn_context c;
+  int i, k;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 3; i++) {
+    syn_tokenizer *t, *again;
+    unsigned char saved[600];
+    char back[40], other[40];
+    int ids[20], same[20], n, m;
+    size_t size;
+    memset(&p, 0, sizeof p);
+    p.kind = i == 2 ? "unigram" : "llama", p.count = 13, p.tokens = tokens, p.types = types;
+    if (i == 1) p.merges = merges, p.n_merges = 2;
+    else p.scores = scores;
+    p.options = SYN_PIECES_SPACE;
+    p.special[0] = -1, p.special[1] = 3, p.special[2] = 1, p.special[3] = 4;
+    t = syn_tokenizer_from(&c, &p);
+    CHECK(t != NULL, "%s", c.message);
+    n = syn_tokenizer_encode(t, text_of("abXYb"), ids, 20);
+    CHECK(n == 3 || i == 2, "%d: %d tokens", i, n);
+    for (k = 0; k < 3 && k < n && i < 2; k++)
+      CHECK(syn_tokenizer_number(t, ids[k]) == wanted[k], "%d: token %d is %d", i, k, syn_tokenizer_number(t, ids[k]));
+    for (k = 0; k < 13; k++)
+      CHECK(syn_tokenizer_number(t, syn_tokenizer_id(t, k)) == k, "%d: number %d", i, k);
+    CHECK(syn_tokenizer_number(t, SYN_PAD) == -1 && syn_tokenizer_id(t, 3) == SYN_UNKNOWN &&
+              syn_tokenizer_id(t, 1) == SYN_BEGIN && syn_tokenizer_id(t, 4) == SYN_END, "special numbers");
+    syn_tokenizer_name(t, syn_tokenizer_id(t, 10), back, sizeof back);
+    CHECK(!strcmp(back, ABSENT_SPACE "ab"), "'%s'", back);
+    size = syn_tokenizer_save(t, saved, sizeof saved);
+    again = syn_tokenizer_load(&c, saved, size);
+    m = syn_tokenizer_encode(again, text_of("abXYb"), same, 20);
+    CHECK(again && m == n && !memcmp(ids, same, (size_t)n * sizeof *ids), "%d: another when loaded: %s", i, c.message);
+    syn_tokenizer_decode(t, ids, n, back, sizeof back), syn_tokenizer_decode(again, ids, n, other, sizeof other);
+    CHECK(!strcmp(back, "abXYb") && !strcmp(back, other), "%d: '%s', '%s'", i, back, other);
+    memset(saved + 56, 255, 3); /* the bytes of the first token */
+    absent_says(&c, !syn_tokenizer_load(&c, saved, size), "tokenizer");
+    syn_tokenizer_free(t), syn_tokenizer_free(again);
+  }
+#undef ABSENT_SPACE
+}
+
+/* Saved words that are none; more characters than byte pair encoding may have. */
+static void test_absent_words(void) {
+  static const char *const lines[] = {"good day", "bad day", "abcdefghijklmnopqrstuvwxyz"};
+  syn_context c;
+  unsigned char saved[300], other[300];
+  syn_tokenizer *t;
+  size_t size, n;
+  int i;
+  syn_context_init(&c, NULL);
+  t = learn(&c, "space", lines, 2);
+  size = syn_tokenizer_save(t, saved, sizeof saved);
+  n = syn__get32(saved + 20);
+  CHECK(t && size < sizeof saved && n == 3, "%lu words", (unsigned long)n);
+  for (i = 0; i < 5; i++) {
+    const size_t at = 28 + 4 * n;
+    memcpy(other, saved, size);
+    if (i == 0) other[at] = 'x';
+    if (i == 1) other[at + 2] = ' ';
+    if (i == 2) other[at + 2] = 0xFF;
+    if (i == 3) other[28] = 0;
+    if (i == 4) memset(other + 28, 255, 4);
+    absent_says(&c, !syn_tokenizer_load(&c, other, size), i < 4 ? "one new word" : "inside the bytes given");
+  }
+  syn_tokenizer_free(t);
+  absent_says(&c, !learn(&c, "bpe:12", lines, 3), "wanted SIZE");
+}
+
 int main(void) {
   test_values();
   test_networks();
@@ -1408,5 +1486,7 @@ int main(void) {
   test_absent_floor();
   test_absent_arguments();
   test_absent_halve();
+  test_absent_user();
+  test_absent_words();
   return CHECK_END("values");
 }
