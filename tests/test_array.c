@@ -277,6 +277,11 @@ static void test_array_memory(void) {
   int before;
   for (i = 0; i < sizeof layers / sizeof *layers; i++)
     for (before = 1; before < 16; before++) array_memory("tag", layers[i], before, i == 7);
+  for (before = 1; before < 110; before += 2) { /* data of many sizes before the last ones of a layer */
+    char text[60];
+    snprintf(text, sizeof text, before < 30 ? "light_conv(%d)" : "ff(%d) -> linear(8) -> syn_att(V)", before);
+    array_memory("tag", text, 2, 0);
+  }
   for (before = 12; before < 16; before++) array_memory("classify", "act(relu)", before, 0);
   for (before = 1; before < 16; before += 2) array_memory("seq2seq", "pos", before, 0);
 }
