@@ -1470,6 +1470,80 @@ static void test_absent_words(void) {
   absent_says(&c, !learn(&c, "bpe:12", lines, 3), "wanted SIZE");
 }
 
+/* A decoder that runs takes nothing new from its callbacks. */
+static int absent_busy(void *user, int sentence, int token) {
+  syn_decoder *d = (syn_decoder *)user;
+  const syn_text source = {"good", 4};
+  (void)sentence, (void)token;
+  syn_decoder_set_allowed(d, (const unsigned char *)"x"), syn_decoder_set_limit(d, 2);
+  CHECK(syn_decoder_run_texts(d, &source, &source, 1, NULL, NULL) != SYN_OK && !d->allowed && !d->new_tokens, "busy");
+  syn_context_clear(d->c);
+  return 1;
+}
+static void test_absent_busy(void) {
+  static const int ids[] = {4, 5, 3, 0}, begun[] = {2, 0};
+  const syn_text source = {"good", 4};
+  syn_batch b = {1, ids, begun, NULL, 4, 2, NULL, NULL, NULL};
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d;
+  syn_data *data;
+  syn_text large = {"good", 0};
+  int i;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "seq2seq", "space", "space");
+  d = syn_decoder_new(&c, m, NULL);
+  CHECK(d && syn_decoder_run(d, &b, absent_busy, d) == SYN_OK, "%s", c.message);
+  data = syn_data_new(&c);
+  large.size = (size_t)SYN__DATA_LENGTH + 1;
+  for (i = 0; i < 2; i++)
+    absent_says(&c, syn_data_add_text(data, m, i ? source : large, i ? large : source) != SYN_OK, "too many bytes");
+  CHECK(syn_data_count(data) == 0, "rows");
+  syn_data_free(data);
+  CHECK(syn_model_pack(m) == SYN_OK, "%s", c.message);
+  absent_says(&c, syn_decoder_run_texts(d, &source, &source, 1, NULL, NULL) != SYN_OK, "make a new one");
+  absent_says(&c, syn_decoder_run(d, &b, NULL, NULL) != SYN_OK, "make a new one");
+  syn_decoder_free(d), syn_model_free(m);
+}
+
+/* Weights of the last layer that are all 0, or very large: the smallest of equal tokens, as with logits. */
+static void test_absent_bounds(void) {
+  static const int begun[] = {2, 5};
+  static const float by[] = {0.0f, 1e20f, 1e17f, 1.0f};
+  int i;
+  for (i = 0; i < 8; i++) {
+    syn_config k = config_of("lm");
+    syn_batch b = {1, NULL, begun, NULL, 0, 2, NULL, NULL, NULL};
+    syn_decode_config how;
+    syn_context c;
+    syn_model *m;
+    syn_decoder *d, *scored;
+    const int *one, *other;
+    int n[2] = {0, 0};
+    size_t p, at;
+    syn_context_init(&c, NULL);
+    memset(&how, 0, sizeof how);
+    k.tgt_vocab = 200;
+    k.decoder = "pos -> res_nd(syn_att(V)) -> norm";
+    m = syn_model_new(&c, &k);
+    for (p = 0; p < syn_model_param_count(m); p++) {
+      const syn_param *w = syn_model_param(m, p);
+      const int norm = strstr(w->name, ".gain") != NULL || strstr(w->name, ".g") != NULL;
+      if (i < 4 ? norm : !strcmp(w->name, "out.w") || !strcmp(w->name, "out.b"))
+        for (at = 0; at < w->size; at++) w->x[at] *= by[i % 4];
+    }
+    d = syn_decoder_new(&c, m, &how);
+    how.score = 1;
+    scored = syn_decoder_new(&c, m, &how);
+    CHECK(d && scored && !syn_decoder_run(d, &b, NULL, NULL) && !syn_decoder_run(scored, &b, NULL, NULL), "%d: %s", i,
+          c.message);
+    one = syn_decoder_output(d, 0, 0, &n[0], NULL), other = syn_decoder_output(scored, 0, 0, &n[1], NULL);
+    CHECK(n[0] == n[1] && n[0] > 0 && !memcmp(one, other, (size_t)n[0] * sizeof *one), "%d: %d and %d tokens", i, n[0],
+          n[1]);
+    syn_decoder_free(d), syn_decoder_free(scored), syn_model_free(m);
+  }
+}
+
 int main(void) {
   test_values();
   test_networks();
@@ -1488,5 +1562,7 @@ int main(void) {
   test_absent_halve();
   test_absent_user();
   test_absent_words();
+  test_absent_busy();
+  test_absent_bounds();
   return CHECK_END("values");
 }
