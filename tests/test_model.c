@@ -1881,7 +1881,7 @@ static void test_tape_wants(void) {
 }
 
 /* y = x + f(g) x, each time with one defect. */
-enum { PROVED_FLAT, PROVED_COUNT, PROVED_KINKS, PROVED_CALLS, PROVED_ALL };
+enum { PROVED_FLAT, PROVED_COUNT, PROVED_KINKS, PROVED_CALLS, PROVED_ALONE, PROVED_ALL };
 static int proved, proved_calls;
 static syn_status proved_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
@@ -1899,6 +1899,7 @@ static void proved_forward(syn_tape *t, const syn_node *n) {
   size_t i;
   proved_calls++;
   for (i = 0; i < syn_count(x); i++) y->x[i] = x->x[i] + proved_factor(g[i % d]) * x->x[i];
+  for (i = 0; i < syn_count(x) && proved == PROVED_ALONE; i++) y->x[i] *= (float)syn_rows(x);
 }
 static void proved_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -1914,8 +1915,11 @@ static void proved_backward(syn_tape *t, const syn_node *n) {
 static void test_proved(void) {
   static const char *const wanted[PROVED_ALL] = {"gradient: that of decoder.0.g is 0",
     "gradient: the second time it has other bits", "gradient: decoder.0.g",
-    "padding: with four columns of it: sentence 0, row 0, logit 0 is "};
-  syn_kind kind;
+    "padding: with four columns of it: sentence 0, row 0, logit 0 is ",
+    "padding: without the other sentences: sentence "};
+  syn_kind kind, other;
+  const syn_kind *const beside = &other;
+  syn_options options;
   syn_context c;
   memset(&kind, 0, sizeof kind);
   kind.name = "proved";
@@ -1923,7 +1927,12 @@ static void test_proved(void) {
   kind.shape = proved_shape;
   kind.forward = kind.step = proved_forward;
   kind.backward = proved_backward;
-  syn_context_init(&c, NULL);
+  memset(&options, 0, sizeof options);
+  options.kinds = &beside;
+  options.n_kinds = 1;
+  other = kind;
+  other.name = "beside";
+  syn_context_init(&c, &options);
   for (proved = 0; proved < PROVED_ALL; proved++) {
     proved_calls = 0;
     syn_kind_check(&c, &kind, NULL);
@@ -1989,8 +1998,8 @@ static void test_answers_refused(void) {
 
 /* -- rows that a model takes from another -- */
 
-static int init_rows(const syn_model *m, const syn_model *from, int *source, const char *name, const int p[4],
-                     const int q[4]) {
+static int init_rows2(const syn_model *m, const syn_model *from, int *source, int *target, const char *name,
+                      const int p[4], const int q[4]) {
   static float x[2][64];
   syn__init k;
   syn_param of[2];
@@ -2005,17 +2014,24 @@ static int init_rows(const syn_model *m, const syn_model *from, int *source, con
     for (j = 0; j < shape[0]; j++) of[i].shape[j] = shape[j + 1], of[i].size *= (size_t)shape[j + 1];
   }
   k.m = m, k.from = from;
-  k.row[SYN_SRC] = k.row[SYN_TGT] = source;
-  return syn__init_copy(&k, &of[0], &of[1]);
+  k.row[SYN_SRC] = source;
+  k.row[SYN_TGT] = target;
+  return syn__init_copy(&k, &of[0], q[0] ? &of[1] : NULL);
+}
+static int init_rows(const syn_model *m, const syn_model *from, int *map, const char *name, const int p[4],
+                     const int q[4]) {
+  return init_rows2(m, from, map, map, name, p, q);
 }
 static void test_init_rows(void) {
   static const int matrix[4] = {2, 6, 2, 0}, vector[4] = {1, 6, 0, 0}, wide[4] = {2, 6, 3, 0}, few[4] = {2, 5, 2, 0};
-  static const int cube[4] = {3, 2, 3, 2}, other[4] = {3, 2, 2, 3};
+  static const int cube[4] = {3, 2, 3, 2}, other[4] = {3, 2, 2, 3}, none[4] = {0, 0, 0, 0};
   const syn_model *m = good_model;
+  const syn_text line = syn_text_of("abcdefg abd fcg");
   syn_config k = two_config("tag");
+  syn_tokenizer *t;
   syn_context c;
-  syn_model *tagger, *lm, *masked;
-  int map[64], i;
+  syn_model *tagger, *lm, *masked, *joint;
+  int map[64], turned[64], i;
   syn_context_init(&c, NULL);
   tagger = syn_model_new(&c, &k);
   k = two_config("lm");
@@ -2038,6 +2054,21 @@ static void test_init_rows(void) {
   CHECK(init_rows(m, m, map, "tgt.embed", matrix, matrix) == 5, "a token that is not there");
   if (masked) CHECK(init_rows(masked, masked, NULL, "out.w", matrix, matrix) == 6, "logits of the source");
   CHECK(init_rows(m, m, map, "w", matrix, few) == 0, "no table of tokens");
+  CHECK(init_rows(m, m, map, "w", matrix, none) == 0, "no source");
+  k = two_config("seq2seq");
+  k.src_vocab = k.tgt_vocab = syn_tokenizer_size(good_tokenizer);
+  k.tie = "all";
+  joint = syn_model_new(&c, &k);
+  CHECK(joint, "%s", c.message);
+  t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
+  syn_model_set_tokenizers(joint, t, t);
+  for (i = 0; i < 64; i++) map[i] = i, turned[i] = i < 4 ? i : 9 - i;
+  CHECK(init_rows2(joint, m, map, map, "tgt.embed", matrix, matrix) == 6, "both sides agree");
+  CHECK(init_rows2(joint, m, map, turned, "tgt.embed", matrix, matrix) == 4, "the sides have other tokens");
+  CHECK(init_rows2(joint, m, NULL, turned, "out.w", matrix, few) == 5, "rows of logits, the last one is not there");
+  CHECK(init_rows2(joint, m, map, NULL, "out.w", matrix, few) == 0, "tokens of the other side");
+  CHECK(init_rows2(joint, m, NULL, NULL, "src.embed", matrix, few) == 0, "no tokens are known");
+  syn_model_free(joint);
   syn_model_free(tagger);
   syn_model_free(lm);
   syn_model_free(masked);
