@@ -813,7 +813,46 @@ static void test_graph_text(void) {
   syn_tape_free(t);
 }
 
+/* Texts of equal keys, as an attacker would choose them: each is found, no other is, however they differ (a byte, a
+   bit, only their length) and in whatever order they come; also among keys whose low bits are the same. */
+static void map_case(int keys, int backward) {
+  enum { TEXTS = 300 };
+  syn_context c;
+  syn__texts t;
+  char text[40];
+  int i, found;
+  syn_context_init(&c, NULL);
+  memset(&t, 0, sizeof t);
+  t.c = &c;
+  for (i = 0; i < TEXTS; i++) {
+    const int n = backward ? TEXTS - 1 - i : i;
+    /* 0, 1, 2 ... a's, then the numbers in base 5 behind a b */
+    const size_t size = n < 30 ? (size_t)n : 4;
+    memset(text, 'a', sizeof text);
+    if (n >= 30) text[0] = 'b', text[1] = (char)(n % 5 + 1), text[2] = (char)(n / 5 % 5 + 64), text[3] = (char)(n / 25);
+    CHECK(syn__texts_write(&t, syn__text_of(text, size)) == SYN_OK, "%s", c.message);
+    CHECK(syn__texts_end(&t, (uint64_t)(n % keys)) == SYN_OK, "%s", c.message);
+  }
+  for (i = 0; i < TEXTS; i++) {
+    const int n = backward ? TEXTS - 1 - i : i;
+    syn_text one = syn__texts_at(&t, (size_t)i);
+    found = syn__map_find(&t.map, (uint64_t)(n % keys), syn__text_symbol, &one);
+    CHECK(found == i + 1, "%d keys, text %d: found %d", keys, i, found);
+    one = syn__text_of("aab", 3);
+    found = syn__map_find(&t.map, (uint64_t)(n % keys), syn__text_symbol, &one);
+    CHECK(!found || syn__text_compare(syn__texts_at(&t, (size_t)found - 1), one), "a text that is not there");
+  }
+  syn__texts_free(&t);
+}
+
+static void test_map(void) {
+  static const int keys[] = {1, 2, 7, 40, 150, 300};
+  size_t i;
+  for (i = 0; i < 12; i++) map_case(keys[i / 2], (int)(i % 2));
+}
+
 int main(void) {
+  test_map();
   test_linear();
   test_blocks();
   test_twice();
