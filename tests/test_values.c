@@ -1509,9 +1509,9 @@ static void test_absent_busy(void) {
 /* Weights of the last layer that are all 0, or very large: the smallest of equal tokens, as with logits. */
 static void test_absent_bounds(void) {
   static const int begun[] = {2, 5};
-  static const float by[] = {0.0f, 1e20f, 1e17f, 1.0f};
+  static const float by[] = {0.0f, 1e20f};
   int i;
-  for (i = 0; i < 8; i++) {
+  for (i = 0; i < 4; i++) {
     syn_config k = config_of("lm");
     syn_batch b = {1, NULL, begun, NULL, 0, 2, NULL, NULL, NULL};
     syn_decode_config how;
@@ -1523,14 +1523,14 @@ static void test_absent_bounds(void) {
     size_t p, at;
     syn_context_init(&c, NULL);
     memset(&how, 0, sizeof how);
-    k.tgt_vocab = 200;
+    k.tgt_vocab = SYN__BOUNDS_LEAST / 8 + 20; /* from here on bounds of the logits are used */
     k.decoder = "pos -> res_nd(syn_att(V)) -> norm";
     m = syn_model_new(&c, &k);
     for (p = 0; p < syn_model_param_count(m); p++) {
       const syn_param *w = syn_model_param(m, p);
       const int norm = strstr(w->name, ".gain") != NULL || strstr(w->name, ".g") != NULL;
-      if (i < 4 ? norm : !strcmp(w->name, "out.w") || !strcmp(w->name, "out.b"))
-        for (at = 0; at < w->size; at++) w->x[at] *= by[i % 4];
+      if (i < 2 ? norm : !strcmp(w->name, "out.w") || !strcmp(w->name, "out.b"))
+        for (at = 0; at < w->size; at++) w->x[at] *= by[i % 2];
     }
     d = syn_decoder_new(&c, m, &how);
     how.score = 1;
