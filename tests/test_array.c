@@ -637,6 +637,62 @@ static void test_array_memory_text(void) {
   }
 }
 
+/* The text of an array: the least integer, which has no literal (the float -0 is that), the ways to
+   choose tokens, a sink that is full at any place. */
+typedef struct array_sink {
+  bytes b;
+  size_t room;
+} array_sink;
+static size_t array_full(void *user, const void *from, size_t size) {
+  array_sink *to = (array_sink *)user;
+  return to->b.size + size > to->room ? 0 : bytes_write(&to->b, from, size);
+}
+static void test_array_embed(syn_context *c) {
+  static const char *const kinds[] = {"X(out)", "X(sample)", "X(beam)", "X(rank)"};
+  syn_model *m = model_of(c, "lm", "pos -> norm", 8);
+  const syn_param *p = syn_model_find(m, "out.b");
+  syn_small_options options;
+  array_sink to;
+  syn_sink sink;
+  size_t whole = 0;
+  int i, k;
+  sink.write = array_full, sink.user = &to;
+  memset(&options, 0, sizeof options);
+  CHECK(p, "%s", c->message);
+  if (p) p->x[1] = -0.0f;
+  for (i = 0; i < 4; i++) {
+    syn_small_config how;
+    memset(&how, 0, sizeof how);
+    if (i == 1) how.temperature = 1.0f;
+    if (i == 2) how.beam = 2;
+    if (i == 3) how.best = 2;
+    options.config = &how;
+    memset(&to, 0, sizeof to);
+    to.room = 1000000;
+    CHECK(!syn_small_embed(c, m, &options, "array", &sink), "%s", c->message);
+    whole = to.b.size;
+    array_full(&to, "", 1);
+    CHECK(whole && strstr(to.b.at, "-2147483647-1,"), "no -0");
+    for (k = 1; k < 4; k++) CHECK(!strstr(to.b.at, kinds[k]) == (k != i), "%s, %d", kinds[k], i);
+    free(to.b.at);
+  }
+  options.config = NULL;
+  for (i = 0; i < 40; i++) {
+    memset(&to, 0, sizeof to);
+    to.room = i < 30 ? (size_t)(60 * i) : whole - (size_t)(30 * (i - 29));
+    CHECK(syn_small_embed(c, m, &options, "array", &sink) == SYN_E_FILE && strstr(c->message, "be written"),
+          "room for %lu: %s", (unsigned long)to.room, c->message);
+    syn_context_clear(c);
+    if (i < 5) {
+      to.room = 10;
+      CHECK(syn_small_write(c, m, NULL, &sink) == SYN_E_FILE, "%s", c->message);
+      syn_context_clear(c);
+    }
+    free(to.b.at);
+  }
+  syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
@@ -660,6 +716,7 @@ int main(void) {
   test_array_words(&c);
   test_array_output(&c);
   test_array_options(&c);
+  test_array_embed(&c);
   test_array_memory_text();
   return CHECK_END("array");
 }
