@@ -8266,18 +8266,19 @@ static void syn__run_slices(syn__slices *s) {
 }
 #endif
 
-/* Apart from syn_parallel: the shares take 4 KB of the stack, which a board with one thread lacks. */
-SYN__NOINLINE void syn__divide(syn__slices *s) {
+/* Apart from syn_parallel: the shares take 4 KB of the stack, more than some boards have. */
+SYN__NOINLINE void syn__divide(const syn__slices *loop) {
   syn__share shares[SYN_MAX_THREADS];
-  const syn_options *o = &s->t->c->options;
+  const syn_options *o = &loop->t->c->options;
+  syn__slices s = *loop;
   int i;
-  for (i = 0; i < s->threads; i++) shares[i].taken = 0;
-  s->shares = shares;
+  for (i = 0; i < s.threads; i++) shares[i].taken = 0;
+  s.shares = shares;
   if (o->parallel) {
-    o->parallel(o->parallel_user, syn__slice, s, s->threads);
+    o->parallel(o->parallel_user, syn__slice, &s, s.threads);
   } else {
 #ifdef _OPENMP
-    syn__run_slices(s); /* without OpenMP, and without a `parallel`, a context has one thread */
+    syn__run_slices(&s); /* without OpenMP, and without a `parallel`, a context has one thread */
 #endif
   }
 }
