@@ -31144,7 +31144,7 @@ static int syn__small_chosen(syn_small *s) {
 }
 
 /* 1: the rows of this segment run from the last to the first, as the `segment` before it tells. */
-static int syn__small_backward(const syn_small *s) {
+static int syn__small_from_end(const syn_small *s) {
   return s->segment != s->w[SYN__SMALL_PROGRAMS + s->phase] && s->w[s->segment - 1];
 }
 /* At the end of a segment or of a program: the next row, segment or program. Returns a token when
@@ -31152,13 +31152,13 @@ static int syn__small_backward(const syn_small *s) {
 static int syn__small_next(syn_small *s) {
   int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
   int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__TASK_TAG;
-  if (syn__small_backward(s) ? s->row-- > 0 : ++s->row < s->rows) {
+  if (syn__small_from_end(s) ? s->row-- > 0 : ++s->row < s->rows) {
     s->at = s->segment;
     return tag ? s->token : (int)SYN_SMALL_MORE;
   }
   if (!last) {
     s->segment = s->at += s->w[s->at] >> 8;
-    s->row = syn__small_backward(s) ? s->rows - 1 : 0;
+    s->row = syn__small_from_end(s) ? s->rows - 1 : 0;
   } else if (tag) {
     s->phase = SYN__SMALL_IDLE;
     return s->token;
