@@ -449,7 +449,7 @@ static size_t scale_kind(syn_task task) {
 
 /* Processor time of this thread, which busy cores do not change. */
 static double scale_seconds(void) {
-#ifdef CLOCK_THREAD_CPUTIME_ID
+#if defined(CLOCK_THREAD_CPUTIME_ID) && !defined(_WIN32)
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
