@@ -442,7 +442,7 @@ static void test_array_words(syn_context *c) {
   syn_model_free(m);
 }
 
-/* The output layer learns, samples and candidates are asked for: in any slices the same; what is
+/* The output layer learns, samples and candidates are wanted: in any slices the same; what is
    refused changes nothing. */
 static void test_array_output(syn_context *c) {
   size_t size;

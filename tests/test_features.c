@@ -714,7 +714,7 @@ static void check_refused_targets(void) {
   CHECK(m, "%s", c.message);
   d = syn_data_new(&c);
   syn_data_add_regress(d, x, MANY, 1, y, 2);
-  syn__data_task(&c, m, d); /* an evaluation would ask for the memory of its batches before */
+  syn__data_task(&c, m, d); /* an evaluation would allocate its batches before */
   refused(&c, "row 0 has 2 numbers as targets", "wants -1");
   CHECK(syn_data_batches(d, 2 * MANY, 1) == 1 && syn_data_batches(d, 2 * MANY, 2) == 1, "%s", c.message);
   d->reading = 1; /* as in a callback of an evaluation */

@@ -1043,7 +1043,7 @@ static void writer_owner(const content *t, uid_t owner, uid_t user, gid_t group,
     CHECK((info.st_uid == owner) == (user == 0) && (unsigned)(info.st_mode & 0777) == mode, "%u writes: %u, mode %o",
           (unsigned)user, (unsigned)info.st_uid, (unsigned)(info.st_mode & 0777));
   }
-  CHECK(seteuid(0) == 0 && setegid(0) == 0, "no way back");
+  CHECK(seteuid(0) == 0 && setegid(0) == 0, "the user is not restored");
 }
 static void test_steps(const content *t) {
   char path[64] = "owned/link", folder[2000];

@@ -2031,7 +2031,7 @@ static void test_init_rows(void) {
   syn_tokenizer *t;
   syn_context c;
   syn_model *tagger, *lm, *masked, *joint;
-  int map[64], turned[64], i;
+  int map[64], permuted[64], i;
   syn_context_init(&c, NULL);
   tagger = syn_model_new(&c, &k);
   k = two_config("lm");
@@ -2062,10 +2062,10 @@ static void test_init_rows(void) {
   CHECK(joint, "%s", c.message);
   t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
   syn_model_set_tokenizers(joint, t, t);
-  for (i = 0; i < 64; i++) map[i] = i, turned[i] = i < 4 ? i : 9 - i;
+  for (i = 0; i < 64; i++) map[i] = i, permuted[i] = i < 4 ? i : 9 - i;
   CHECK(init_rows2(joint, m, map, map, "tgt.embed", matrix, matrix) == 6, "both sides agree");
-  CHECK(init_rows2(joint, m, map, turned, "tgt.embed", matrix, matrix) == 4, "the sides have other tokens");
-  CHECK(init_rows2(joint, m, NULL, turned, "out.w", matrix, few) == 5, "rows of logits, the last one is not there");
+  CHECK(init_rows2(joint, m, map, permuted, "tgt.embed", matrix, matrix) == 4, "the sides have other tokens");
+  CHECK(init_rows2(joint, m, NULL, permuted, "out.w", matrix, few) == 5, "rows of logits, the last one is not there");
   CHECK(init_rows2(joint, m, map, NULL, "out.w", matrix, few) == 0, "tokens of the other side");
   CHECK(init_rows2(joint, m, NULL, NULL, "src.embed", matrix, few) == 0, "no tokens are known");
   syn_model_free(joint);

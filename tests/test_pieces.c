@@ -102,7 +102,7 @@ static void pieces_are(const syn_tokenizer *t, const char *text, const char *wan
         pieces(t, text), want);
 }
 
-static int comes_back(const syn_tokenizer *t, syn_text text) {
+static int round_trips(const syn_tokenizer *t, syn_text text) {
   static char out[ROOM];
   static int ids[ROOM];
   int n = syn_tokenizer_encode(t, text, ids, ROOM);
@@ -221,12 +221,12 @@ static void test_gpt2(void) {
       for (i = 0; i < n && same; i++) same = syn_tokenizer_number(t, ids[i]) == s[i];
       CHECK(same, "round %d: %s: %s", round, text, pieces(t, text));
     }
-    for (k = 0; k < 20; k++) { /* any bytes come back */
+    for (k = 0; k < 20; k++) { /* any bytes are restored */
       char any[400];
       syn_text x;
       x.at = any;
       x.size = random_text(&r, any, 60, 0);
-      CHECK(comes_back(t, x), "round %d: %d bytes do not come back", round, (int)x.size);
+      CHECK(round_trips(t, x), "round %d: %d bytes are not restored", round, (int)x.size);
     }
     syn_tokenizer_free(t);
     free(p);
@@ -350,7 +350,7 @@ static void test_plain(const char *kind, void (*plain)(const parts *, const char
       syn_text any;
       any.at = text;
       any.size = random_text(&r, text, 60, 1);
-      CHECK(comes_back(t, any), "%s: %d bytes do not come back", kind, (int)any.size);
+      CHECK(round_trips(t, any), "%s: %d bytes are not restored", kind, (int)any.size);
     }
     syn_tokenizer_free(t);
     free(p);
@@ -560,13 +560,13 @@ static syn_tokenizer *learned(syn_context *c, const char *spec, int flags, const
   return t;
 }
 
-/* Any text comes back; the order of the lines, and saving, change nothing; what is frequent is a piece. */
+/* Any text is restored; the order of the lines, and saving, change nothing; what is frequent is a piece. */
 static void test_learned(void) {
   static char text[40][300], any[400];
   char *bytes, *again;
   syn_random r = {11};
   syn_context c;
-  syn_text lines[40], turned[40], x;
+  syn_text lines[40], reversed[40], x;
   syn_tokenizer *t, *u;
   size_t size;
   int i, k;
@@ -574,11 +574,11 @@ static void test_learned(void) {
   for (i = 0; i < 40; i++) {
     *text[i] = 0;
     for (k = 0; k < 12; k++) strcat(text[i], syn_random_below(&r, 3) ? " lowest" : k % 2 ? " Newer" : " \xC3\x84rger\n");
-    lines[i] = turned[39 - i] = syn_text_of(text[i]);
+    lines[i] = reversed[39 - i] = syn_text_of(text[i]);
   }
   for (k = 0; k < 2; k++) {
     t = learned(&c, k ? "unigram:1100" : "unigram:40", 0, lines, 40);
-    u = learned(&c, k ? "unigram:1100" : "unigram:40", 0, turned, 40);
+    u = learned(&c, k ? "unigram:1100" : "unigram:40", 0, reversed, 40);
     pieces_are(t, "lowest lowest", "|\xE2\x96\x81lowest|\xE2\x96\x81lowest");
     size = syn_tokenizer_save(t, NULL, 0);
     bytes = (char *)malloc(2 * size), again = bytes + size;
@@ -590,10 +590,10 @@ static void test_learned(void) {
     CHECK(u && !strcmp(syn_tokenizer_type(u), k ? "unigram:1100" : "unigram:40"), "%s", c.message);
     CHECK(syn_tokenizer_save(u, again, size) == size && !memcmp(bytes, again, size), "saved again as other bytes");
     CHECK(syn_tokenizer_size(t) <= (k ? 1100 : 40), "%d tokens", syn_tokenizer_size(t));
-    for (i = 0; i < 40; i++) CHECK(comes_back(u, lines[i]), "line %d does not come back", i);
+    for (i = 0; i < 40; i++) CHECK(round_trips(u, lines[i]), "line %d is not restored", i);
     for (i = 0; i < 200 && k; i++) {
       x.at = any, x.size = random_text(&r, any, 40, 0);
-      if (x.size < 3 || memcmp(any, "\xEF\xBB\xBF", 3) != 0) CHECK(comes_back(u, x), "%d bytes do not come back", (int)x.size);
+      if (x.size < 3 || memcmp(any, "\xEF\xBB\xBF", 3) != 0) CHECK(round_trips(u, x), "%d bytes are not restored", (int)x.size);
     }
     syn_tokenizer_free(t), syn_tokenizer_free(u), free(bytes);
   }
@@ -636,8 +636,8 @@ static void test_pruned(void) {
   CHECK(n > 26 && n <= 50, "%d tokens", n);
   got = pieces(t, "the water");
   CHECK(strstr(got, "\x96\x81the|"), "the most frequent word is a piece: %s", got);
-  for (i = 0; i < 60; i++) CHECK(comes_back(t, lines[i]), "line %d does not come back", i);
-  CHECK(!comes_back(t, syn_text_of("z")) && strstr(pieces(t, "z"), "|<unk>"), "%s", pieces(t, "z"));
+  for (i = 0; i < 60; i++) CHECK(round_trips(t, lines[i]), "line %d is not restored", i);
+  CHECK(!round_trips(t, syn_text_of("z")) && strstr(pieces(t, "z"), "|<unk>"), "%s", pieces(t, "z"));
   syn_tokenizer_free(t);
 }
 
@@ -662,10 +662,10 @@ static void test_rare(void) {
   }
   for (i = 0; i < 3; i++) lines[i] = syn_text_of(text[i]);
   t = learned(&c, "unigram:1100", 0, lines, 3);
-  for (i = 0; i < 3; i++) CHECK(comes_back(t, lines[i]), "line %d does not come back", i);
+  for (i = 0; i < 3; i++) CHECK(round_trips(t, lines[i]), "line %d is not restored", i);
   n = syn_tokenizer_encode(t, lines[2], NULL, 0);
   CHECK(n >= 300, "100 rare characters are %d tokens", n);
-  CHECK(comes_back(t, syn_text_of(mark)), "U+2581 is a character like others: %s", pieces(t, mark));
+  CHECK(round_trips(t, syn_text_of(mark)), "U+2581 is a character like others: %s", pieces(t, mark));
   syn_tokenizer_free(t);
 }
 

@@ -160,7 +160,7 @@ static void matmul_case(int m, int k, int n) {
   syn_tape_free(t);
 }
 
-/* y, da and db of such a product, one behind the other, by a row of kernels and so many threads, below 0:
+/* y, da and db of such a product, one behind the other, by the kernels of an ISA and so many threads, below 0:
    of a pool. */
 static float *product_by(const char *isa, int threads, int m, int k, int n) {
   size_t mn = (size_t)m * (size_t)n, mk = (size_t)m * (size_t)k, kn = (size_t)k * (size_t)n;
