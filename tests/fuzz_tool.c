@@ -213,6 +213,7 @@ static int run_tool(int count, char **words) {
     opened[i] = NULL;
   }
   while (own_newest != before) tool_free(own_newest + 1);
+  tool_blocks.newer = tool_blocks.older = &tool_blocks; /* its list of those */
   fuzz_mark(status == 0 ? MARK_succeeded : status == 1 ? MARK_failed : MARK_misused);
   if (!status && count > 1 && !strcmp(words[1], "train")) fuzz_mark(MARK_trained);
   if (!status && count > 1 && !strcmp(words[1], "run")) fuzz_mark(MARK_decoded);

@@ -485,8 +485,7 @@ static void scale_keep(scale *s, syn_task task, double sum, double critical) {
   scale_loop *l;
   if (s->at == s->capacity) {
     s->capacity = 2 * s->capacity + 1024;
-    s->loops = (scale_loop *)realloc(s->loops, s->capacity * sizeof *s->loops);
-    if (!s->loops) no_memory(s->capacity, sizeof *s->loops);
+    s->loops = (scale_loop *)grow(s->loops, s->capacity, sizeof *s->loops);
   }
   l = &s->loops[s->at];
   if (s->at++ >= s->count || l->critical > critical) {

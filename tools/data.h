@@ -11,18 +11,6 @@ static void check_use(const syn_context *c) {
   if (c->status != SYN_OK) fail(use ? WRONG_USE : FAILED_JOB, "%s", c->message);
 }
 
-/* As check, after a call that reads the file `path`: the message shall begin with its name. */
-static void check_file(const syn_context *c, const char *path) {
-  char shown[sizeof c->message];
-  size_t n;
-  int named;
-  syn_text_visible(syn_text_of(path), shown, sizeof shown); /* as the message has it */
-  n = strlen(shown);
-  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
-  if (c->status == SYN_OK) return;
-  fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
-}
-
 static int default_threads; /* of --threads 0; 0: the physical cores */
 
 static void context_open(syn_context *c, const arguments *a) {
@@ -165,8 +153,7 @@ static void read_numbers(number_list *x, syn_text text, const char *path, unsign
            line, (unsigned long)x->count + 1, digits, (double)SYN_MOST_FEATURE);
     if (x->count < x->cap) continue;
     x->cap = 2 * x->cap + 1024;
-    x->at = (float *)realloc(x->at, x->cap * sizeof *x->at);
-    if (!x->at) fail(FAILED_JOB, "out of memory");
+    x->at = (float *)grow(x->at, x->cap, sizeof *x->at);
   }
 }
 

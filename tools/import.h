@@ -3,8 +3,9 @@
 
 /* It stands here and not in synthesizer.h, on the public functions alone: a program that runs a
    model reads a model file, and needs none of this. So the library and its boards stay small, and a
-   family of networks is a text, a map of names and the keys of a configuration. As everything in
-   tools/, a file that it does not read ends the program with one line that says why. */
+   family of networks is a text, a map of names and the keys of a configuration. A program of yours
+   includes it behind synthesizer.h, with TOOL_NAME defined and tool.h, text.h, options.h, json.h and
+   token_files.h before it, and calls syn_import. */
 
 /* ==============================================================================================
    >>import checkpoint   tensors and configuration of another program
@@ -81,7 +82,7 @@ typedef struct checkpoint {
   syn_model *m;
 } checkpoint;
 
-/* Keeps a block of malloc until the import is done. */
+/* Keeps a block until the import is done. */
 static void *checkpoint_keep(checkpoint *p, void *block) {
   if (p->n_blocks == p->block_cap) {
     p->block_cap = p->block_cap ? 2 * p->block_cap : 64;
@@ -2388,11 +2389,11 @@ static void checkpoint_read(checkpoint *p) {
   unsigned char head[32];
   FILE *f = open_file(path, "rb");
   size_t got = f ? fread(head, 1, sizeof head, f) : 0;
-  if (!f || !got)
+  if (f) fclose(f);
+  if (!got)
     fail(FAILED_JOB,
          "%s: a checkpoint is wanted: a folder with config.json or model.bin, or a file that exists: "
          ".gguf, .npz, .safetensors, .bin of llama2.c", p->path);
-  fclose(f);
   if (got > 4 && little32(head) == 0x67676D66)
     fail(FAILED_JOB, "%s: RWKV is not read: the language has no linear attention with decay", path);
   if (got > 4 && !memcmp(head, "GGUF", 4)) gguf_read(p, path);
@@ -2489,9 +2490,13 @@ static void checkpoint_build(checkpoint *p) {
   check(p->c);
 }
 
-static void checkpoint_free(checkpoint *p) {
+static void checkpoint_files_free(checkpoint *p) {
   size_t i;
   for (i = 0; i < p->n_files; i++) syn_file_free(p->files[i]);
+}
+static void checkpoint_free(checkpoint *p) {
+  size_t i;
+  checkpoint_files_free(p);
   for (i = 0; i < p->n_blocks; i++) free(p->blocks[i]);
   free(p->blocks);
   for (i = 0; i < 2; i++) {
@@ -2534,14 +2539,38 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
                              p->tokenizers[SYN_TGT]);
 }
 
-/* A model with the weights of a checkpoint, or the end of the program with a line on stderr. */
-static syn_model *syn_import(syn_context *c, const char *path,
-                             const syn_import_options *options) {
+/* The same; 0: it has failed, and only what the library has made for p is there. */
+static int checkpoint_try(checkpoint *p, syn_context *c, const char *path,
+                          const syn_import_options *o, attempt *a) {
+  attempt_begin(a);
+  if (setjmp(a->back)) {
+    attempt_end(a, 1);
+    return 0;
+  }
+  checkpoint_import(p, c, path, o);
+  attempt_end(a, 0);
+  return 1;
+}
+
+/* A model with the weights of a checkpoint. Null: the error is recorded in c, see its message; all
+   memory is free again. The program goes on, whatever the files hold. */
+MAYBE_UNUSED static syn_model *syn_import(syn_context *c, const char *path,
+                                          const syn_import_options *options) {
   checkpoint p;
   syn_import_options o;
+  attempt a;
   memset(&o, 0, sizeof o);
   if (options) o = *options;
-  checkpoint_import(&p, c, path, &o);
-  checkpoint_free(&p);
-  return p.m;
+  if (c->status) return NULL;
+  if (checkpoint_try(&p, c, path, &o, &a)) {
+    checkpoint_free(&p);
+    return p.m;
+  }
+  checkpoint_files_free(&p);
+  if (p.tokenizers[SYN_SRC] != p.tokenizers[SYN_TGT]) syn_tokenizer_free(p.tokenizers[SYN_SRC]);
+  syn_tokenizer_free(p.tokenizers[SYN_TGT]);
+  syn_model_free(p.m);
+  if (!c->status) c->status = SYN_E_FORMAT;
+  syn_text_visible(syn_text_of(a.message), c->message, sizeof c->message);
+  return NULL;
 }

@@ -658,7 +658,6 @@ static int run_import(const arguments *a) {
   syn_import_options o;
   checkpoint p;
   syn_context c;
-  syn_model *m;
   json j;
   int status = 0;
   memset(&j, 0, sizeof j);
@@ -680,16 +679,13 @@ static int run_import(const arguments *a) {
     bytes = none;
     o.separator = answers_separator(&j);
   }
-  if (*expected) checkpoint_import(&p, &c, a->words[0], &o);
-  m = *expected ? p.m : syn_import(&c, a->words[0], &o);
-  syn_model_save(&c, m, output);
+  checkpoint_import(&p, &c, a->words[0], &o);
+  syn_model_save(&c, p.m, output);
   check(&c);
-  if (*expected) {
-    status = expected_check(&p, &j, &bytes, expected);
-    checkpoint_free(&p);
-  }
+  if (*expected) status = expected_check(&p, &j, &bytes, expected);
+  checkpoint_free(&p);
   json_free(&j);
   free(bytes.at);
-  syn_model_free(m);
+  syn_model_free(p.m);
   return status;
 }

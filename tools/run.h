@@ -458,7 +458,7 @@ static void job_cut(const runner *r, job *j, syn_text text) {
 /* Encodes one line. One that is too long is handled by --too-long; 0: it ends the run. A line of
    white space is empty, but for a language model, which continues any prompt. */
 static int signal_fill(runner *r, job *j, syn_text text) {
-  j->count = read_rows(&r->x, text, r->features, file_read ? file_read : "the data",
+  j->count = read_rows(&r->x, text, r->features, *file_read ? file_read : "the data",
                        (unsigned long)j->line);
   if (j->count > r->most) {
     say_long(r, j);
@@ -604,7 +604,8 @@ static int run_run(const arguments *a) {
   memset(&in, 0, sizeof in);
   if (!from_file && is_stream(1, "-"))
     fail(WRONG_USE, "run reads standard input, and standard output goes to the same file");
-  in.path = file_read = from_file ? a->words[0] : "stdin";
+  in.path = from_file ? a->words[0] : "stdin";
+  snprintf(file_read, sizeof file_read, "%s", in.path);
   in.f = from_file ? open_file(in.path, "rb") : stdin;
   if (!in.f) fail(FAILED_JOB, "cannot open %s: %s", in.path, strerror(errno));
   context_open(&c, a);

@@ -109,15 +109,17 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
   size_t got;
-  file_read = path;
+  int error;
+  snprintf(file_read, sizeof file_read, "%s", path);
   if (!f) fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
   do {
     buffer_reserve(&b, 65536);
     got = fread(b.at + b.size, 1, 65536, f);
     b.size += got;
   } while (got);
-  if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(errno));
+  error = ferror(f) ? errno : 0;
   if (f != stdin) fclose(f);
+  if (error) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(error));
   return b;
 }
 

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,27 @@ static int print_text(FILE *f, const char *format, ...) {
 #define printf(...) print_text(stdout, __VA_ARGS__)
 #define fprintf print_text
 
-/* Prints "NAME: ..." as one line on stderr and exits with `status`. */
+/* Every block of the tools stands in a list, the newest first. */
+typedef struct tool_block {
+  struct tool_block *newer, *older;
+} tool_block;
+static tool_block tool_blocks = {&tool_blocks, &tool_blocks}; /* between the newest and the oldest */
+
+/* A job that may fail without the end of the program:
+     attempt_begin(&a);
+     if (!setjmp(a.back)) the job, then attempt_end(&a, 0);
+     else a.message tells what has failed; then attempt_end(&a, 1);
+   The function that calls setjmp changes no variable of its own behind it. */
+typedef struct attempt {
+  jmp_buf back;
+  char message[2000];
+  tool_block mark; /* blocks of the job are newer */
+  struct attempt *outer;
+} attempt;
+static attempt *attempting; /* the innermost one; null: a failure is the end of the program */
+
+/* Prints "NAME: ..." as one line on stderr and exits with `status`; in an attempt, goes back to it
+   instead. */
 static void fail(int status, const char *format, ...) PRINTF_LIKE(2, 3) NO_RETURN;
 static void fail(int status, const char *format, ...) {
   char text[2000];
@@ -107,6 +128,10 @@ static void fail(int status, const char *format, ...) {
   size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (size >= (int)sizeof text) text[syn_text_whole(syn_text_of(text))] = 0;
+  if (attempting) {
+    memcpy(attempting->message, text, sizeof text);
+    longjmp(attempting->back, 1);
+  }
   fprintf(stderr, TOOL_NAME ": %s\n", text);
   exit(status);
 }
@@ -116,7 +141,18 @@ static void check(const syn_context *c) {
   if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
 }
 
-/* Initializes a context; isa "": the fastest of this machine. */
+/* As check, after a call that reads the file `path`: the message shall begin with its name. */
+MAYBE_UNUSED static void check_file(const syn_context *c, const char *path) {
+  char shown[sizeof c->message];
+  size_t n;
+  int named;
+  syn_text_visible(syn_text_of(path), shown, sizeof shown); /* as the message has it */
+  n = strlen(shown);
+  named = strncmp(c->message, shown, n) == 0 && c->message[n] == ':';
+  if (c->status == SYN_OK) return;
+  fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
+}
+
 /* The physical cores that this process may use; 1 without OpenMP. */
 MAYBE_UNUSED static int physical_cores(void) {
 #ifdef _OPENMP
@@ -133,6 +169,7 @@ MAYBE_UNUSED static int physical_cores(void) {
 #endif
 }
 
+/* Initializes a context; isa "": the fastest of this machine. */
 static void context_of(syn_context *c, int threads, const char *isa) {
   syn_options options;
   memset(&options, 0, sizeof options);
@@ -148,33 +185,79 @@ static void context_of(syn_context *c, int threads, const char *isa) {
 static size_t size_mul(size_t a, size_t b) { return b && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
 
 /* The file that is read or was read last: most of the memory is for what it holds. */
-static const char *file_read = "";
+static char file_read[400];
+
+/* Whether there is memory for a block of so many bytes. */
+static int memory_fits(size_t bytes) {
+  void *at = malloc(bytes);
+  free(at);
+  return at != NULL;
+}
 
 /* Exits: there is no block for `count` elements of `size` bytes. Says how large a block there is. */
 static void no_memory(size_t count, size_t size) NO_RETURN;
 static void no_memory(size_t count, size_t size) {
   const double wanted = (double)count * (double)size;
   size_t fits = size_mul(count, size) / 2;
-  void *at = malloc(fits);
-  while (!at && fits) at = malloc(fits /= 2);
-  free(at);
+  while (fits && !memory_fits(fits)) fits /= 2;
   fail(FAILED_JOB, "out of memory: a block of %.0f bytes is wanted, one of %.0f fits%s%s", wanted,
        (double)fits, *file_read ? "; the last file read is " : "", file_read);
 }
 
+/* Of a block: its place in the list stands in front of it, in as many bytes as keep it aligned. */
+enum { BLOCK_HEAD = 16 };
+
+static void block_link(tool_block *b, tool_block *older) {
+  b->older = older;
+  b->newer = older->newer;
+  b->older->newer = b->newer->older = b;
+}
+static void block_unlink(tool_block *b) {
+  b->older->newer = b->newer;
+  b->newer->older = b->older;
+}
+
 /* `count` zeroed elements of `size` bytes; exits when memory runs out. */
 static void *take(size_t count, size_t size) {
-  void *at = calloc(count ? count : 1, size);
+  const size_t bytes = size_mul(count, size);
+  char *at = bytes < SIZE_MAX - BLOCK_HEAD ? (char *)calloc(BLOCK_HEAD + bytes, 1) : NULL;
   if (!at) no_memory(count, size);
-  return at;
+  block_link((tool_block *)(void *)at, tool_blocks.older);
+  return at + BLOCK_HEAD;
 }
 
 /* The block with room for `count` elements of `size` bytes; likewise. */
 MAYBE_UNUSED static void *grow(void *at, size_t count, size_t size) {
   const size_t bytes = size_mul(count, size);
-  void *to = bytes < SIZE_MAX ? realloc(at, bytes ? bytes : 1) : NULL;
+  tool_block *b = at ? (tool_block *)(void *)((char *)at - BLOCK_HEAD) : NULL, *older, *to;
+  if (!b) return take(count, size);
+  older = b->older;
+  block_unlink(b); /* it may move */
+  to = bytes < SIZE_MAX - BLOCK_HEAD ? (tool_block *)realloc(b, BLOCK_HEAD + bytes) : NULL;
+  block_link(to ? to : b, older);
   if (!to) no_memory(count, size);
-  return to;
+  return (char *)(void *)to + BLOCK_HEAD;
+}
+
+/* Frees a block of take or grow. */
+static void release(void *at) {
+  tool_block *b = at ? (tool_block *)(void *)((char *)at - BLOCK_HEAD) : NULL;
+  if (b) block_unlink(b);
+  free(b);
+}
+#undef free
+#define free(at) release(at)
+
+MAYBE_UNUSED static void attempt_begin(attempt *a) {
+  block_link(&a->mark, tool_blocks.older);
+  a->outer = attempting;
+  attempting = a;
+}
+/* failed: what the job has taken is freed. */
+MAYBE_UNUSED static void attempt_end(attempt *a, int failed) {
+  while (failed && a->mark.newer != &tool_blocks) release((char *)(void *)a->mark.newer + BLOCK_HEAD);
+  block_unlink(&a->mark);
+  attempting = a->outer;
 }
 
 /* Prints results, which may hold any bytes: visible on a terminal. */

@@ -1006,18 +1006,17 @@ static double tokens_per_label(const training *r) {
 /* Exits: there is no memory for the training. Says which --batch would have some. */
 static void train_no_memory(training *r) {
   syn_train_config k = r->config;
-  void *block = NULL;
   char said[sizeof r->c.message];
   syn_plan plan;
+  int fits = 0;
   memcpy(said, r->c.message, sizeof said);
   syn_context_clear(&r->c);
-  while (!block && k.batch_tokens / 2 > r->max_len) {
+  while (!fits && k.batch_tokens / 2 > r->max_len) {
     k.batch_tokens /= 2;
     if (syn_plan_of(&r->c, syn_model_config(r->m), &k, NULL, &plan)) break;
-    block = malloc(plan.training + plan.activations);
+    fits = memory_fits(plan.training + plan.activations);
   }
-  free(block);
-  if (!block) fail(FAILED_JOB, "%s", said);
+  if (!fits) fail(FAILED_JOB, "%s", said);
   fail(FAILED_JOB, "%s; --batch %d fits", said, k.batch_tokens);
 }
 
