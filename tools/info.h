@@ -215,7 +215,11 @@ static int run_info(const arguments *a) {
 /* A preset is a list of options that is put before the given ones, so that given options win. Sizes
    are those of the source, or of the base Transformer where the source has none. Norms stand before
    the layers (pre-norm, res_nd), as in the authors' later code; Vaswani et al. 2017 print
-   post-norm. */
+   post-norm. Of Tay et al., whose tables have other numbers in each version, tables are named by
+   what they measure.
+   Each network in a table of the papers is a preset, but for those of Vaswani's rows B: d_k differs
+   from d_v there, and syn_att has one width c. Rows that differ in the training alone are options:
+   Vaswani's rows D are --dropout 0 and 0.2, --label-smoothing 0 and 0.2. */
 
 typedef struct preset {
   const char *name, *task, *encoder, *decoder; /* null: not for this task */
@@ -242,15 +246,16 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
 
 #define SYNTHESIZER_ROW(name, att, heads, source, what) \
   {name, "seq2seq", READS(att), WRITES(att), "512", heads, "256", "37000", "all", source, what}
-#define SYNTHESIZER(name, att, what) \
-  SYNTHESIZER_ROW(name, att, "8", "Tay et al. 2021, translation, summaries, dialogue", what)
+#define SYNTHESIZER(name, row, what) \
+  SYNTHESIZER_ROW(name, "syn_att(" row ")", "8", \
+                  "Tay et al. 2021, translation, summaries, dialogue", row ": " what)
 #define SYNTHESIZER_2020(name, att, what) \
   SYNTHESIZER_ROW(name, att, "8", "Tay et al. 2020, further kinds", what)
 #define SYNTHESIZER_HEADS(name, heads) \
   SYNTHESIZER_ROW(name, "syn_att(R)", heads, "Tay et al. 2021, heads of R", heads " heads")
-#define SYNTHESIZER_LM(name, att, what) \
-  {name, "lm", NULL, READS(att), "512", "8", "256", "32000", "none", \
-   "Tay et al. 2021, language model", what}
+#define SYNTHESIZER_LM(name, row) \
+  {name, "lm", NULL, READS("syn_att(" row ")"), "512", "8", "256", "32000", "none", \
+   "Tay et al. 2021, language model", row}
 
 /* Classifiers of the comparison with Linformer; k is 32 in both. */
 #define SYNTHESIZER_READS(name, att, what) \
@@ -269,6 +274,8 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
    what}
 #define T5_SYNTHESIZER(name, att, what) \
   T5(name, att, "8", "Tay et al. 2021, C4, GLUE, SuperGLUE", what)
+#define T5_CONV(name, conv, what) \
+  T5(name, conv, "12", "Tay et al. 2021, C4", what)
 
 #define CONV_BLOCK(conv) "res_nd(" conv ")->res_nd(ffl)"
 #define CONV_WRITES(conv) "res_nd(" conv ")->res_nd(mh_dot_att)->res_nd(ffl)"
@@ -310,7 +317,7 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
 
 static const preset presets[] = {
     {"transformer", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
-     "Vaswani et al. 2017, table 3", "base; paper: 65 M"},
+     "Vaswani et al. 2017, table 3", "base; paper: 65 M. V of Tay et al. 2021: 67 M"},
     {"transformer-big", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BIG,
      "Vaswani et al. 2017, table 3", "big; paper: 213 M"},
     VASWANI("transformer-1-head", "6", "ffl", "512", "1", "row A, 1 head"),
@@ -328,16 +335,18 @@ static const preset presets[] = {
             "row C, 4096 hidden units; paper: 90 M"),
     VASWANI_ROW("transformer-learn-pos", VASWANI_LAYERS("learn_pos", "6", "ffl"), "512", "8",
                 "row E, learned positions"),
+    {"transformer-parsing", "seq2seq", VASWANI_LAYERS("pos", "4", "ffl"), "1024", "16", "512",
+     "16000", "all", "Vaswani et al. 2017, table 4", "constituency parsing, trained on WSJ alone"},
     AOP("aop1", "aop(8,1536,64,64)", "attention over parameters for the feed-forward layers"),
     AOP("aop2", "aop(16,512,64,64)", "the same, more heads of fewer keys"),
-    SYNTHESIZER("synthesizer-r", "syn_att(R)", "a learned matrix per head"),
-    SYNTHESIZER("synthesizer-fix", "syn_att(Fix)", "a random matrix that is never trained"),
-    SYNTHESIZER("synthesizer-fr", "syn_att(FR)", "a learned matrix of rank 8"),
-    SYNTHESIZER("synthesizer-d", "syn_att(D)", "scores from each token alone"),
-    SYNTHESIZER("synthesizer-fd", "syn_att(FD)", "the same, factorized"),
-    SYNTHESIZER("synthesizer-r+d", "syn_att(R+D)", "mixture"),
-    SYNTHESIZER("synthesizer-r+v", "syn_att(R+V)", "mixture with queries and keys"),
-    SYNTHESIZER("synthesizer-d+v", "syn_att(D+V)", "mixture with queries and keys"),
+    SYNTHESIZER("synthesizer-r", "R", "a learned matrix per head; paper: 67 M"),
+    SYNTHESIZER("synthesizer-fix", "Fix", "a random matrix that is never trained; paper: 61 M"),
+    SYNTHESIZER("synthesizer-fr", "FR", "a learned matrix of rank 8"),
+    SYNTHESIZER("synthesizer-d", "D", "scores from each token alone; paper: 62 M"),
+    SYNTHESIZER("synthesizer-fd", "FD", "the same, factorized"),
+    SYNTHESIZER("synthesizer-r+d", "R+D", "mixture; paper: 67 M"),
+    SYNTHESIZER("synthesizer-r+v", "R+V", "mixture with queries and keys; paper: 73 M"),
+    SYNTHESIZER("synthesizer-d+v", "D+V", "mixture with queries and keys; paper: 74 M"),
     SYNTHESIZER_2020("synthesizer-fr+v", "syn_att(FR+V)", "mixture with queries and keys"),
     SYNTHESIZER_2020("synthesizer-bd", "syn_att(BD)", "D with a narrow hidden layer"),
     SYNTHESIZER_2020("synthesizer-conv", "syn_att(Conv)", "scores by a convolution"),
@@ -349,24 +358,27 @@ static const preset presets[] = {
     SYNTHESIZER_HEADS("synthesizer-r-4", "4"),
     SYNTHESIZER_HEADS("synthesizer-r-16", "16"),
     SYNTHESIZER_HEADS("synthesizer-r-32", "32"),
-    SYNTHESIZER_LM("synthesizer-lm-v", "syn_att(V)", "the Transformer"),
-    SYNTHESIZER_LM("synthesizer-lm-fix", "syn_att(Fix)", "Fix"),
-    SYNTHESIZER_LM("synthesizer-lm-r", "syn_att(R)", "R"),
-    SYNTHESIZER_LM("synthesizer-lm-fr", "syn_att(FR)", "FR"),
-    SYNTHESIZER_LM("synthesizer-lm-d", "syn_att(D)", "D"),
-    SYNTHESIZER_LM("synthesizer-lm-fd", "syn_att(FD)", "FD"),
-    SYNTHESIZER_LM("synthesizer-lm-r+d", "syn_att(R+D)", "R+D"),
-    SYNTHESIZER_LM("synthesizer-lm-d+v", "syn_att(D+V)", "D+V"),
-    SYNTHESIZER_LM("synthesizer-lm-r+v", "syn_att(R+V)", "R+V"),
+    SYNTHESIZER_LM("synthesizer-lm-v", "V"),
+    SYNTHESIZER_LM("synthesizer-lm-fix", "Fix"),
+    SYNTHESIZER_LM("synthesizer-lm-r", "R"),
+    SYNTHESIZER_LM("synthesizer-lm-fr", "FR"),
+    SYNTHESIZER_LM("synthesizer-lm-d", "D"),
+    SYNTHESIZER_LM("synthesizer-lm-fd", "FD"),
+    SYNTHESIZER_LM("synthesizer-lm-r+d", "R+D"),
+    SYNTHESIZER_LM("synthesizer-lm-d+v", "D+V"),
+    SYNTHESIZER_LM("synthesizer-lm-r+v", "R+V"),
     SYNTHESIZER_READS("encoder-v", "syn_att(V)", "the Transformer"),
     SYNTHESIZER_READS("encoder-linformer", "linformer(k=32)", "Linformer"),
     SYNTHESIZER_READS("encoder-fr", "syn_att(FR,k=32)", "FR"),
     SYNTHESIZER_READS("encoder-fr+v", "syn_att(FR+V,k=32)", "FR+V"),
-    T5("t5", "mh_dot_self_att", "12", "Raffel et al. 2020, base", "relative positions, rms norm"),
+    T5("t5", "mh_dot_self_att", "12", "Raffel et al. 2020, base",
+       "relative positions, rms norm. V of Tay et al. 2021: 223 M"),
     T5_SYNTHESIZER("t5-synthesizer-r", "syn_att(R,c=128)", "paper: 254 M"),
     T5_SYNTHESIZER("t5-synthesizer-r+v", "syn_att(R+V,c=128)", "paper: 292 M"),
     T5_SYNTHESIZER("t5-synthesizer-d", "syn_att(D,c=128,shared=1)", "paper: 224 M"),
     T5_SYNTHESIZER("t5-synthesizer-d+v", "syn_att(D+V,c=128,shared=1)", "paper: 243 M"),
+    T5_CONV("t5-light-conv", "light_conv", "lightweight convolution, window of 7 tokens"),
+    T5_CONV("t5-dyn-conv", "dyn_conv", "dynamic convolution, window of 7; paper: 257 M"),
     {"gpt", "lm", NULL,
      "learn_pos->repeat(12,res_nd(syn_att(V))->res_nd(ffl(act=gelu)))->norm", "768", "12", "1024",
      "50257", "out", "Radford et al. 2019, 124 M", "language model"},
