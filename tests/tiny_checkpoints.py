@@ -2,6 +2,7 @@
 """Writes tiny random checkpoints in the formats of other programs, with their answers.
 
     tiny_checkpoints.py FOLDER
+    tiny_checkpoints.py --gguf FILE EXPECTED    reads a GGUF file that another program has written
 
 Each becomes a folder FOLDER/NAME with the checkpoint and expected.json. The answers come from this
 program alone: plain loops in double precision over the stored numbers, written from the equations
@@ -522,6 +523,16 @@ def ct2_files(folder, t, version):
 GGUF_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_K": 12, "q6_K": 14}
 
 
+GGUF_LLAMA = (("token_embd", "model.embed_tokens"), ("output_norm", "model.norm"), ("output", "lm_head"),
+              ("attn_norm", "input_layernorm"), ("attn_q", "self_attn.q_proj"), ("attn_k", "self_attn.k_proj"),
+              ("attn_v", "self_attn.v_proj"), ("attn_output", "self_attn.o_proj"),
+              ("ffn_norm", "post_attention_layernorm"), ("ffn_gate", "mlp.gate_proj"), ("ffn_up", "mlp.up_proj"),
+              ("ffn_down", "mlp.down_proj"))
+GGUF_GPT2 = (("token_embd", "wte"), ("position_embd", "wpe"), ("output_norm", "ln_f"), ("output", "lm_head"),
+             ("attn_norm", "ln_1"), ("attn_qkv", "attn.c_attn"), ("attn_output", "attn.c_proj"), ("ffn_norm", "ln_2"),
+             ("ffn_up", "mlp.c_fc"), ("ffn_down", "mlp.c_proj"))
+
+
 def half(raw):
     return struct.unpack("<e", raw)[0]
 
@@ -583,14 +594,8 @@ def gguf_file(path, t, gpt2, kind, raw, eps):
             return text(key) + struct.pack("<IIQ", 9, 8 if isinstance(value[0], str) else 6, len(value)) + body
         return text(key) + struct.pack("<II", 4, value)
     a = "gpt2." if gpt2 else "llama."
-    names = (("wte", "token_embd"), ("wpe", "position_embd"), ("ln_f", "output_norm"), ("lm_head", "output"),
-             ("ln_1", "attn_norm"), ("attn.c_attn", "attn_qkv"), ("attn.c_proj", "attn_output"), ("ln_2", "ffn_norm"),
-             ("mlp.c_fc", "ffn_up"), ("mlp.c_proj", "ffn_down"), ("h.", "blk.")) if gpt2 else (
-             ("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output"),
-             ("input_layernorm", "attn_norm"), ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"),
-             ("self_attn.v_proj", "attn_v"), ("self_attn.o_proj", "attn_output"),
-             ("post_attention_layernorm", "ffn_norm"), ("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"),
-             ("mlp.down_proj", "ffn_down"), ("model.layers.", "blk."))
+    names = [(theirs, ours) for ours, theirs in (GGUF_GPT2 if gpt2 else GGUF_LLAMA)]
+    names.append(("h." if gpt2 else "model.layers.", "blk."))
     items = {"general.architecture": a[:-1], a + "context_length": PLACES, a + "embedding_length": D,
              a + "block_count": LAYERS, a + "feed_forward_length": FF, a + "attention.head_count": HEADS,
              a + ("attention.layer_norm_epsilon" if gpt2 else "attention.layer_norm_rms_epsilon"): eps}
@@ -616,6 +621,87 @@ def gguf_file(path, t, gpt2, kind, raw, eps):
         data += body
     with open(path, "wb") as f:
         f.write(head + b"\0" * (-len(head) % 32) + data)
+
+
+def gguf_read(path):
+    """Keys, and tensors as (shape from the outermost axis on, dtype, bytes), by the definition of the format."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 0
+
+    def take(form):
+        nonlocal at
+        value = struct.unpack_from("<" + form, data, at)
+        at += struct.calcsize("<" + form)
+        return value[0]
+
+    def text():
+        nonlocal at
+        size = take("Q")
+        at += size
+        return data[at - size:at].decode()
+
+    def value(kind):
+        if kind == 9:
+            kind, count = take("I"), take("Q")
+            return [value(kind) for _ in range(count)]
+        return text() if kind == 8 else take("BbHhIif?"[kind])
+    assert take("4s") == b"GGUF" and take("I") == 3
+    tensors, keys = take("Q"), take("Q")
+    keys = {text(): value(take("I")) for _ in range(keys)}
+    found = {}
+    for _ in range(tensors):
+        name = text()
+        shape = [take("Q") for _ in range(take("I"))][::-1]
+        found[name] = shape, take("I"), take("Q")
+    start, end = at + -at % 32, 0
+    for name, (shape, kind, place) in found.items():
+        size = math.prod(shape) * (2 if kind else 4)
+        assert kind in (0, 1) and place % 32 == 0 and place >= end and (kind == 0 or len(shape) == 2), name
+        end = place + size
+        found[name] = shape, "F16" if kind else "F32", data[start + place:start + end]
+    assert start + end == len(data)
+    return keys, found
+
+
+def gguf_check(path, expected):
+    """The logits of the file by the equations above, beside those of the checkpoint that it was made of."""
+    global D, HEADS, FF, LAYERS, PLACES
+    keys, tensors = gguf_read(path)
+    a = keys["general.architecture"]
+    key = lambda name, default=None: keys.get(f"{a}.{name}", default)
+    D, HEADS, FF, LAYERS = (key(k) for k in ("embedding_length", "attention.head_count", "feed_forward_length",
+                                             "block_count"))
+    PLACES = key("context_length")
+    t = Tensors(0)
+    for name, (shape, dtype, data) in tensors.items():
+        layer = name.split(".")[1] if name.startswith("blk.") else None
+        part, end = name.split(".")[-2:]
+        part = dict(GGUF_GPT2 if a == "gpt2" else GGUF_LLAMA)[part]
+        values = unpacked(data, dtype)
+        if a == "gpt2" and layer and len(shape) == 2:  # [in,out] in the equations
+            rows = [values[i:i + shape[1]] for i in range(0, len(values), shape[1])]
+            shape, values = shape[::-1], [x for row in transposed(rows) for x in row]
+        at = "" if layer is None else f"h.{layer}." if a == "gpt2" else f"model.layers.{layer}."
+        t.stored[f"{at}{part}.{end}"] = shape, "F32", packed(values, "F32")
+    names = set(t.stored)
+    if a == "gpt2":
+        logits = gpt2(t, "lm_head.weight" not in names)[1]
+    else:
+        assert abs(key("attention.layer_norm_rms_epsilon") - 1e-5) < 1e-9 and key("vocab_size") == VOCABULARY
+        assert key("rope.dimension_count") == key("attention.key_length") == key("attention.value_length") == D // HEADS
+        logits = llama(t, a, key("attention.head_count_kv"), None, key("rope.freq_base"), a == "llama")[1]
+    most = 0.0
+    with open(expected) as f:
+        for one in json.load(f)["inputs"]:
+            for row, wanted in zip(logits(one["ids"]), one["logits"]):
+                most = max([most] + [abs(x - y) for x, y in zip(row, wanted)])
+    assert set(t.stored) == names, "tensors are missing"
+    kinds = {dtype for _, dtype, _ in tensors.values()}
+    tokens = {k[15:]: v for k, v in keys.items() if k.startswith("tokenizer.ggml.")}
+    for name in ("token_type", "scores"):
+        assert name not in tokens or len(tokens[name]) == len(tokens["tokens"]) == VOCABULARY, name
+    print(a, " ".join(sorted(kinds)), tokens["model"], tokens.get("pre"), "logits", "equal" if most < 1e-4 else most)
 
 
 def write_gguf(folder, name, kind, gpt2_file, sizes):
@@ -692,4 +778,7 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if sys.argv[1] == "--gguf":
+        gguf_check(*sys.argv[2:])
+    else:
+        main(sys.argv[1])

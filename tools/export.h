@@ -6,6 +6,96 @@
    parameter fills which tensor; else the family cannot hold the network. */
 
 /* ==============================================================================================
+   >>export pieces   the parts of a tokenizer of a published model, from its saved form
+   ============================================================================================== */
+
+/* As syn_tokenizer_parts; numbers are those of the file. */
+typedef struct token_parts {
+  const char *kind; /* null: there is no tokenizer, or one of another kind */
+  int count, options;
+  syn_text *names;      /* [count] */
+  unsigned char *types; /* [count] SYN_PIECE_... */
+  float *scores;        /* [count], or null */
+  int *merges;          /* [n_merges,2] */
+  size_t n_merges;
+  syn_text charsmap;
+  buffer text; /* what names point to */
+  char *saved; /* what charsmap points to */
+} token_parts;
+
+static void token_parts_free(token_parts *p) {
+  free(p->names);
+  free(p->types);
+  free(p->scores);
+  free(p->merges);
+  free(p->text.at);
+  free(p->saved);
+}
+
+/* The names of all tokens, one behind the other. */
+static void token_parts_names(token_parts *p, const syn_tokenizer *t) {
+  size_t at = 0;
+  int i;
+  p->names = (syn_text *)take((size_t)p->count, sizeof *p->names);
+  for (i = 0; i < p->count; i++) {
+    const int id = syn_tokenizer_id(t, i);
+    p->names[i].size = syn_tokenizer_name(t, id, NULL, 0);
+    buffer_reserve(&p->text, p->names[i].size + 1);
+    syn_tokenizer_name(t, id, p->text.at + p->text.size, p->names[i].size + 1);
+    p->text.size += p->names[i].size;
+  }
+  for (i = 0; i < p->count; at += p->names[i++].size) p->names[i].at = p->text.at + at;
+}
+
+/* The names that GPT-2 has for what begins and ends a text, Llama 3 where they are two. */
+static void token_parts_gpt2(token_parts *p, const int special[4]) {
+  const int same = special[SYN_BEGIN] == special[SYN_END] || special[SYN_BEGIN] < 0;
+  if (special[SYN_BEGIN] >= 0) p->names[special[SYN_BEGIN]] = syn_text_of("<|begin_of_text|>");
+  if (special[SYN_END] >= 0)
+    p->names[special[SYN_END]] = syn_text_of(same ? "<|endoftext|>" : "<|end_of_text|>");
+}
+
+/* The saved form: 8 bytes that name it; kind, options, flags, size, tokens, merges, bytes of the
+   charsmap, 1 with scores, 4 special numbers; then of each token its length; the merges; the
+   scores; the types; the charsmap. */
+static void token_parts_of(token_parts *p, const syn_tokenizer *t, const char *path) {
+  static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
+  const size_t size = syn_tokenizer_save(t, NULL, 0);
+  const unsigned char *at;
+  int special[4], n, id, scored;
+  size_t i = 0;
+  while (i < COUNT(kinds) && strncmp(syn_tokenizer_type(t), kinds[i], strlen(kinds[i]))) i++;
+  if (i == COUNT(kinds)) return;
+  p->kind = kinds[i];
+  p->saved = (char *)take(size, 1);
+  syn_tokenizer_save(t, p->saved, size);
+  at = (const unsigned char *)p->saved + 8;
+  p->options = (int)little32(at + 4);
+  if (little32(at + 8))
+    fail(FAILED_JOB, "%s: tokenizer %s with --lowercase, --nfc or sentinels: the formats have none",
+         path, syn_tokenizer_type(t));
+  n = (int)little32(at + 16);
+  p->n_merges = little32(at + 20);
+  p->charsmap.size = little32(at + 24);
+  scored = little32(at + 28) != 0;
+  at += 48 + 4 * (size_t)n;
+  for (id = 0; id < 4 + n; id++) p->count = larger(p->count, syn_tokenizer_number(t, id) + 1);
+  token_parts_names(p, t);
+  for (i = 0; i < 4; i++) special[i] = syn_tokenizer_number(t, (int)i);
+  if (!strcmp(p->kind, "gpt2")) token_parts_gpt2(p, special);
+  p->merges = (int *)take(p->n_merges, 2 * sizeof *p->merges);
+  for (i = 0; i < 2 * p->n_merges; i++, at += 4)
+    p->merges[i] = syn_tokenizer_number(t, (int)little32(at));
+  p->scores = scored ? (float *)take((size_t)p->count, sizeof *p->scores) : NULL;
+  p->types = (unsigned char *)take((size_t)p->count, 1);
+  memset(p->types, SYN_PIECE_CONTROL, (size_t)p->count); /* of the special tokens */
+  for (id = 4; scored && id < 4 + n; id++, at += 4)
+    p->scores[syn_tokenizer_number(t, id)] = little_float(little32(at));
+  for (id = 4; id < 4 + n; id++) p->types[syn_tokenizer_number(t, id)] = *at++;
+  p->charsmap.at = (const char *)at;
+}
+
+/* ==============================================================================================
    >>export network   the family whose text is that of the model
    ============================================================================================== */
 
@@ -14,9 +104,15 @@ typedef struct exporter {
   const syn_model *m;
   const syn_config *k;
   const char *path, *prefix; /* prefix: of the names of tensors */
-  buffer config;             /* config.json without the tokens */
+  int gguf;                  /* 1: the format is GGUF, else a folder of Hugging Face */
+  const char *family;        /* model_type; of GGUF the architecture */
+  llama_shape shape;         /* what gpt2 has of it, too */
+  int turned;                /* 1: rotated columns become neighbours; -1: neighbours become halves */
+  buffer config;             /* config.json without the tokens; of GGUF its keys, */
+  size_t keys;               /* and how many they are */
   int *ids, count;           /* [count] a number of a token in the checkpoint to our id */
   int special[4];            /* as those of foreign_vocabulary */
+  token_parts tokens;        /* of the tokenizer */
 } exporter;
 
 /* The number behind a name in the text of the network. */
@@ -46,67 +142,55 @@ static int export_zero(const exporter *e, const char *pattern) {
   return 1;
 }
 
+/* Columns that are rotated together lie as each program has them. */
+static const char *export_layout(exporter *e) {
+  const int pair = strstr(e->k->decoder, "layout=pair") != NULL;
+  const int wanted = e->gguf && !strcmp(e->family, "llama");
+  e->turned = wanted - pair;
+  return pair ? "pair" : "half";
+}
+
 /* llama; with a window mistral; with biases of q, k and v alone qwen2. */
 static void export_llama(exporter *e, int tied) {
-  const char *text = e->k->decoder, *type;
-  llama_shape s;
-  memset(&s, 0, sizeof s);
-  s.d = e->k->d_model;
-  s.heads = e->k->heads;
-  s.layers = text_size(text, "repeat(", 0);
-  s.n = text_size(text, "ffl(", 0);
-  s.c = text_size(text, "c=", 0);
-  s.kv = text_size(text, "kv=", 0);
-  s.window = text_size(text, "window=", 0);
-  s.bias = text_size(text, "bias=", 0);
-  s.ff_bias = strstr(text, "glu, bias=1") != NULL;
-  s.eps = text_value(text, "eps=", 0.0);
-  s.base = text_value(text, "base=", 0.0);
-  s.layout = "half";
-  s.gate = strstr(text, "geglu") ? "geglu" : "swiglu";
-  if (s.bias && !s.ff_bias && export_zero(e, "decoder.1.*.0.1.b_o")) s.bias = 2;
-  type = s.window ? "mistral" : s.bias == 2 ? "qwen2" : "llama";
+  const char *text = e->k->decoder;
+  llama_shape *s = &e->shape;
+  s->n = text_size(text, "ffl(", 0);
+  s->c = text_size(text, "c=", 0);
+  s->kv = text_size(text, "kv=", 0);
+  s->window = text_size(text, "window=", 0);
+  s->bias = text_size(text, "bias=", 0);
+  s->ff_bias = strstr(text, "glu, bias=1") != NULL;
+  s->base = text_value(text, "base=", 0.0);
+  s->gate = strstr(text, "geglu") ? "geglu" : "swiglu";
+  if (s->bias && !s->ff_bias && export_zero(e, "decoder.1.*.0.1.b_o")) s->bias = 2;
+  e->family = s->window ? "mistral" : s->bias == 2 ? "qwen2" : "llama";
+  s->layout = export_layout(e);
   e->prefix = "model.";
-  llama_network(&e->p, &s, tied);
-  put_line(&e->config,
-           "  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\",\n  \"hidden_size\": %d,\n"
-           "  \"intermediate_size\": %d,\n  \"num_hidden_layers\": %d,\n"
-           "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
-           "  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": %.9g,\n  \"hidden_act\": \"%s\",\n"
-           "  \"max_position_embeddings\": %d,\n",
-           *type == 'm'   ? "MistralForCausalLM"
-           : *type == 'q' ? "Qwen2ForCausalLM"
-                          : "LlamaForCausalLM",
-           type, s.d, s.n, s.layers, s.heads, s.kv, s.c, s.eps, s.base,
-           s.gate[0] == 's' ? "silu" : "gelu_pytorch_tanh", e->k->max_len);
-  if (s.window) put_line(&e->config, "  \"sliding_window\": %d,\n", s.window);
-  if (*type == 'l')
-    put_line(&e->config, "  \"attention_bias\": %s,\n  \"mlp_bias\": %s,\n",
-             s.bias ? "true" : "false", s.ff_bias ? "true" : "false");
-  if (s.window && (s.bias || s.ff_bias))
+  llama_network(&e->p, s, tied);
+  if (s->window && (s->bias || s->ff_bias))
     fail(FAILED_JOB, "%s: window=%d with bias=1: no family of Hugging Face here has both", e->path,
-         s.window);
+         s->window);
+  if (e->gguf && (s->window || s->bias == 1 || s->ff_bias || *s->gate == 'g'))
+    fail(FAILED_JOB, "%s: %s: GGUF's llama and qwen2 have none", e->path,
+         s->window          ? "window="
+         : *s->gate == 'g' ? "geglu"
+                            : "bias=1 of the output of attention or of ffl");
 }
 
 static void export_gpt2(exporter *e, int tied) {
   const char *text = e->k->decoder;
-  const int layers = text_size(text, "repeat(", 0), n = text_size(text, "ffl(", 0);
+  llama_shape *s = &e->shape;
   const int scaled = !strstr(text, "scale=1");
-  const double eps = text_value(text, "eps=", 0.0);
   char block[200];
+  s->n = text_size(text, "ffl(", 0);
   snprintf(block, sizeof block,
            "res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> res(norm(eps=%.9g) -> ffl(%d, gelu))",
-           eps, scaled ? "" : ", scale=1", eps, n);
+           s->eps, scaled ? "" : ", scale=1", s->eps, s->n);
+  e->family = "gpt2";
   e->prefix = "transformer.";
-  gpt2_network(&e->p, block, layers, eps, tied, 1);
-  put_line(&e->config,
-           "  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
-           "  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n  \"n_head\": %d,\n"
-           "  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
-           "  \"activation_function\": \"gelu_new\",\n  \"scale_attn_weights\": %s,\n"
-           "  \"resid_pdrop\": %.9g,\n",
-           e->k->d_model, n, layers, e->k->heads, e->k->max_len, eps, scaled ? "true" : "false",
-           (double)e->k->dropout);
+  gpt2_network(&e->p, block, s->layers, s->eps, tied, !e->gguf);
+  if (!scaled && e->gguf)
+    fail(FAILED_JOB, "%s: scale=1: GGUF's gpt2 has scores by 1/sqrt(c)", e->path);
 }
 
 /* Refuses the first layer that the family does not have. */
@@ -127,10 +211,13 @@ static void export_network(exporter *e) {
   if (e->k->encoder || !e->k->decoder || (e->k->task && strcmp(e->k->task, "lm") != 0))
     fail(FAILED_JOB,
          "%s: the network has an encoder: export writes language models of llama or gpt2", e->path);
+  e->shape.d = e->k->d_model;
+  e->shape.heads = e->k->heads;
+  e->shape.layers = text_size(e->k->decoder, "repeat(", 0);
+  e->shape.eps = text_value(e->k->decoder, "eps=", 0.0);
   (strncmp(e->k->decoder, "learn_pos", 9) ? export_llama : export_gpt2)(e, tied);
   put_byte(&e->p.decoder, 0);
   export_same(e);
-  put_line(&e->config, "  \"tie_word_embeddings\": %s,\n", tied ? "true" : "false");
 }
 
 /* ==============================================================================================
@@ -170,7 +257,6 @@ static void export_ordered(exporter *e, const syn_param *rows, const float *bias
 }
 
 static void export_tokens(exporter *e) {
-  static const char *const names[] = {"pad", "unk", "bos", "eos"};
   const syn_param *rows = syn_model_find(e->m, "tgt.embed"), *bias = syn_model_find(e->m, "out.b");
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
   const int size = e->k->tgt_vocab;
@@ -178,17 +264,15 @@ static void export_tokens(exporter *e) {
   if (!rows || !bias) fail(FAILED_JOB, "%s: tgt.embed or out.b is missing", e->path);
   e->ids = (int *)take((size_t)size, sizeof *e->ids);
   for (i = 0; i < 4; i++) e->special[i] = -1;
+  if (t) token_parts_of(&e->tokens, t, e->path);
   if (t) export_numbered(e, t, size);
   else export_ordered(e, rows, bias->x, size);
   for (i = 0; i < e->count; i++)
     if (bias->x[e->ids[i]] < 0.0f || bias->x[e->ids[i]] > 0.0f)
       fail(FAILED_JOB,
-           "%s: out.b: the bias of token %d is %g; the format has no bias of the output", e->path,
-           e->ids[i], (double)bias->x[e->ids[i]]);
-  for (i = 0; i < 4; i++)
-    if (i != 1 && e->special[i] >= 0)
-      put_line(&e->config, "  \"%s_token_id\": %d,\n", names[i], e->special[i]);
-  put_line(&e->config, "  \"vocab_size\": %d\n}\n", e->count);
+           "%s: out.b: the bias of token %d is %g; the format has no bias of the output: train with "
+           "--freeze out.b",
+           e->path, e->ids[i], (double)bias->x[e->ids[i]]);
 }
 
 /* ==============================================================================================
@@ -212,6 +296,15 @@ static foreign *export_tensor(exporter *e, const char *name, size_t rows, size_t
   return t;
 }
 
+/* The row of ours for row j of theirs of the matrices of q and k. */
+static size_t export_turned(const exporter *e, const char *ours, size_t j) {
+  const char *part = strrchr(ours, '.');
+  const size_t c = (size_t)e->shape.c, of = c ? j % c : 0;
+  if (!e->turned || !part || !strchr("qk", part[strlen(part) - 1]) || part[2] != '_') return j;
+  if (e->turned > 0) return j - of + of / 2 + of % 2 * (c / 2);
+  return j - of + (of < c / 2 ? 2 * of : 2 * (of - c / 2) + 1);
+}
+
 /* The opposite of place_rows. */
 static void export_param(exporter *e, const map_rule *r, const syn_param *mine, const char *name) {
   const int tokens = !strcmp(mine->name, "tgt.embed") || !strcmp(mine->name, "out.w");
@@ -222,7 +315,8 @@ static void export_param(exporter *e, const map_rule *r, const syn_param *mine, 
   size_t i, j;
   t->rank = mine->rank;
   for (i = 0; i < rows; i++) {
-    const size_t from = tokens ? (size_t)e->ids[i] : first + i, to = rows * (size_t)r->part + i;
+    const size_t to = rows * (size_t)r->part + i;
+    const size_t from = tokens ? (size_t)e->ids[i] : first + export_turned(e, mine->name, i);
     for (j = 0; j < cols; j++) {
       const size_t at = r->transposed ? j * all + to : to * cols + j;
       memcpy((unsigned char *)t->data + 4 * at, mine->x + from * cols + j, 4);
@@ -254,6 +348,55 @@ static void export_tensors(exporter *e) {
   }
 }
 
+/* ==============================================================================================
+   >>export hf   a folder of Hugging Face: config.json, model.safetensors
+   ============================================================================================== */
+
+static void export_llama_config(exporter *e) {
+  const llama_shape *s = &e->shape;
+  put_line(&e->config,
+           "  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\",\n  \"hidden_size\": %d,\n"
+           "  \"intermediate_size\": %d,\n  \"num_hidden_layers\": %d,\n"
+           "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
+           "  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": %.9g,\n  \"hidden_act\": \"%s\",\n"
+           "  \"max_position_embeddings\": %d,\n",
+           *e->family == 'm'   ? "MistralForCausalLM"
+           : *e->family == 'q' ? "Qwen2ForCausalLM"
+                               : "LlamaForCausalLM",
+           e->family, s->d, s->n, s->layers, s->heads, s->kv, s->c, s->eps, s->base,
+           s->gate[0] == 's' ? "silu" : "gelu_pytorch_tanh", e->k->max_len);
+  if (s->window) put_line(&e->config, "  \"sliding_window\": %d,\n", s->window);
+  if (*e->family == 'l')
+    put_line(&e->config, "  \"attention_bias\": %s,\n  \"mlp_bias\": %s,\n",
+             s->bias ? "true" : "false", s->ff_bias ? "true" : "false");
+}
+
+static void export_gpt2_config(exporter *e) {
+  const llama_shape *s = &e->shape;
+  put_line(&e->config,
+           "  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
+           "  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n  \"n_head\": %d,\n"
+           "  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
+           "  \"activation_function\": \"gelu_new\",\n  \"scale_attn_weights\": %s,\n"
+           "  \"resid_pdrop\": %.9g,\n",
+           s->d, s->n, s->layers, s->heads, e->k->max_len, s->eps,
+           strstr(e->k->decoder, "scale=1") ? "false" : "true", (double)e->k->dropout);
+}
+
+static void export_config(exporter *e) {
+  static const char *const names[] = {"pad", "unk", "bos", "eos"};
+  int i;
+  put_line(&e->config, "{\n");
+  if (!strcmp(e->family, "gpt2")) export_gpt2_config(e);
+  else export_llama_config(e);
+  put_line(&e->config, "  \"tie_word_embeddings\": %s,\n",
+           syn_model_find(e->m, "out.w") ? "false" : "true");
+  for (i = 0; i < 4; i++)
+    if (i != 1 && e->special[i] >= 0)
+      put_line(&e->config, "  \"%s_token_id\": %d,\n", names[i], e->special[i]);
+  put_line(&e->config, "  \"vocab_size\": %d\n}\n", e->count);
+}
+
 static void export_safetensors(const exporter *e, const char *path) {
   buffer head = {NULL, 0, 0}, file = {NULL, 0, 0};
   size_t i, at = 0;
@@ -277,39 +420,265 @@ static void export_safetensors(const exporter *e, const char *path) {
   free(file.at);
 }
 
+static void export_hf(exporter *e, const char *folder) {
+  char *config = path_inside(folder, "config.json");
+  char *weights = path_inside(folder, "model.safetensors");
+  export_config(e);
+  folder_make(folder);
+  write_file(config, e->config.at, e->config.size);
+  export_safetensors(e, weights);
+  free(config);
+  free(weights);
+}
+
+/* ==============================================================================================
+   >>export gguf   a file of llama.cpp, with the tokenizer inside
+   ============================================================================================== */
+
+/* The lower bytes of a number, little-endian. */
+static void put_little(buffer *b, uint64_t x, int bytes) {
+  for (; bytes; bytes--, x >>= 8) put_byte(b, (char)(x & 255));
+}
+static void put_float(buffer *b, float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  put_little(b, bits, 4);
+}
+static void gguf_put_text(buffer *b, syn_text text) {
+  put_little(b, text.size, 8);
+  put(b, text.at, text.size);
+}
+
+/* A key with its type: 0 u8, 4 u32, 5 i32, 6 f32, 7 bool. group: what stands before the name. */
+static void gguf_key(exporter *e, const char *group, const char *name, uint32_t type) {
+  char key[120];
+  snprintf(key, sizeof key, "%s.%s", group, name);
+  gguf_put_text(&e->config, syn_text_of(key));
+  put_little(&e->config, type, 4);
+  e->keys++;
+}
+static void gguf_key_int(exporter *e, const char *group, const char *name, int x) {
+  gguf_key(e, group, name, 4);
+  put_little(&e->config, (uint64_t)x, 4);
+}
+static void gguf_key_true(exporter *e, const char *name, int x) {
+  gguf_key(e, "tokenizer.ggml", name, 7);
+  put_little(&e->config, x != 0, 1);
+}
+static void gguf_key_float(exporter *e, const char *name, double x) {
+  gguf_key(e, e->family, name, 6);
+  put_float(&e->config, (float)x);
+}
+static void gguf_key_text(exporter *e, const char *group, const char *name, const char *text) {
+  gguf_key(e, group, name, GGUF_TEXT);
+  gguf_put_text(&e->config, syn_text_of(text));
+}
+/* The head of a list of the tokenizer; its items follow. */
+static void gguf_key_list(exporter *e, const char *name, uint32_t type, size_t count) {
+  gguf_key(e, "tokenizer.ggml", name, GGUF_ARRAY);
+  put_little(&e->config, type, 4);
+  put_little(&e->config, count, 8);
+}
+
+static void gguf_network_keys(exporter *e) {
+  const llama_shape *s = &e->shape;
+  const int gpt2 = !strcmp(e->family, "gpt2");
+  gguf_key_int(e, e->family, "context_length", e->k->max_len);
+  gguf_key_int(e, e->family, "embedding_length", s->d);
+  gguf_key_int(e, e->family, "block_count", s->layers);
+  gguf_key_int(e, e->family, "feed_forward_length", s->n);
+  gguf_key_int(e, e->family, "attention.head_count", s->heads);
+  gguf_key_float(e, gpt2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+                 s->eps);
+  if (gpt2) return;
+  gguf_key_int(e, e->family, "attention.head_count_kv", s->kv);
+  gguf_key_int(e, e->family, "attention.key_length", s->c);
+  gguf_key_int(e, e->family, "attention.value_length", s->c);
+  gguf_key_int(e, e->family, "rope.dimension_count", s->c);
+  gguf_key_float(e, "rope.freq_base", s->base);
+  gguf_key_int(e, e->family, "vocab_size", e->count);
+}
+
+/* Refuses the tokenizers that the format does not have; returns its name of this one. */
+static const char *gguf_model(const exporter *e) {
+  const token_parts *t = &e->tokens;
+  if (!t->kind) return "no_vocab";
+  if (!strcmp(t->kind, "llama") && !t->scores)
+    fail(FAILED_JOB,
+         "%s: tokenizer llama by merges: GGUF wants scores: import with --tokenizer "
+         "tokenizer.model",
+         e->path);
+  if (!strcmp(t->kind, "wordpiece"))
+    fail(FAILED_JOB, "%s: tokenizer wordpiece: of a language model GGUF has llama, t5 or gpt2",
+         e->path);
+  return !strcmp(t->kind, "unigram") ? "t5" : t->kind;
+}
+
+static void gguf_lists(exporter *e) {
+  static const int types[] = {1, 6, 3, 4, 5}; /* of SYN_PIECE_... */
+  const token_parts *t = &e->tokens;
+  buffer *b = &e->config;
+  int i;
+  gguf_key_list(e, "tokens", GGUF_TEXT, (size_t)e->count);
+  for (i = 0; i < e->count; i++) gguf_put_text(b, t->names[i]);
+  gguf_key_list(e, "token_type", 5, (size_t)e->count);
+  for (i = 0; i < e->count; i++)
+    put_little(b, (uint64_t)(i == e->special[1] && i != e->special[3] ? 2 : types[t->types[i]]), 4);
+  if (t->scores) {
+    gguf_key_list(e, "scores", 6, (size_t)e->count);
+    for (i = 0; i < e->count; i++) put_float(b, t->scores[i]);
+  }
+  if (!t->n_merges) return;
+  gguf_key_list(e, "merges", GGUF_TEXT, t->n_merges);
+  for (i = 0; i < (int)t->n_merges; i++) {
+    const syn_text left = t->names[t->merges[2 * i]], right = t->names[t->merges[2 * i + 1]];
+    put_little(b, left.size + 1 + right.size, 8);
+    put(b, left.at, left.size);
+    put_byte(b, ' ');
+    put(b, right.at, right.size);
+  }
+}
+
+static void gguf_tokenizer_keys(exporter *e) {
+  static const char *const names[] = {"padding_token_id", "unknown_token_id", "bos_token_id",
+                                      "eos_token_id"};
+  const char *group = "tokenizer.ggml", *model = gguf_model(e);
+  const token_parts *t = &e->tokens;
+  size_t i = 0;
+  gguf_key_text(e, group, "model", model);
+  if (t->kind) gguf_lists(e);
+  for (i = 0; i < 4; i++)
+    if (e->special[i] >= 0) gguf_key_int(e, group, names[i], e->special[i]);
+  if (!t->kind) return;
+  gguf_key_true(e, "add_bos_token", e->special[2] >= 0); /* every text here begins with it */
+  for (i = 0; i < COUNT(gguf_pres) && gguf_pres[i].options != t->options;) i++;
+  if (!strcmp(model, "gpt2") && i == COUNT(gguf_pres))
+    fail(FAILED_JOB, "%s: no tokenizer.ggml.pre splits texts as this tokenizer does", e->path);
+  gguf_key_text(e, group, "pre", strcmp(model, "gpt2") ? "default" : gguf_pres[i].name);
+  if (!strcmp(model, "gpt2")) return;
+  gguf_key_true(e, "add_space_prefix", t->options & SYN_PIECES_SPACE);
+  if (!strcmp(model, "llama") && (t->options & SYN_PIECES_TRIM || t->charsmap.size))
+    fail(FAILED_JOB, "%s: tokenizer llama with rules for characters or spaces: GGUF has none",
+         e->path);
+  if (strcmp(model, "t5")) return;
+  gguf_key_true(e, "remove_extra_whitespaces", t->options & SYN_PIECES_TRIM);
+  gguf_key_list(e, "precompiled_charsmap", 0, t->charsmap.size);
+  put(&e->config, t->charsmap.at, t->charsmap.size);
+}
+
+/* The name that GGUF has for a tensor; it is kept with it. */
+static const char *gguf_name_of(exporter *e, const char *name) {
+  const int gpt2 = !strcmp(e->family, "gpt2");
+  char *out = (char *)checkpoint_keep(&e->p, take(120, 1)), part[80];
+  const char *end = strrchr(name, '.');
+  int layer = -1, used = 0;
+  size_t i = 0;
+  name += strncmp(name, e->prefix, strlen(e->prefix)) ? 0 : strlen(e->prefix);
+  sscanf(name, gpt2 ? "h.%d.%n" : "layers.%d.%n", &layer, &used);
+  snprintf(part, sizeof part, "%.*s", (int)(end - name) - used, name + used);
+  while (strcmp(gguf_names[i][1 + gpt2], part)) i++; /* the family has no other names */
+  if (used) snprintf(out, 120, "blk.%d.%s%s", layer, gguf_names[i][0], end);
+  else snprintf(out, 120, "%s%s", gguf_names[i][0], end);
+  return out;
+}
+
+/* The bits of a number as f16; 0: it is none, and they are another's. */
+static int half_bits(float x, unsigned *bits) {
+  const double size = fabs((double)x);
+  uint32_t own;
+  int exponent;
+  double part = frexp(size, &exponent); /* size = part 2^exponent, part from 0.5 to 1 */
+  memcpy(&own, &x, sizeof own);
+  *bits = own >> 31 << 15;
+  if (!(size <= 65504.0)) return 0;
+  if (size < ldexp(1.0, -14)) part = ldexp(size, 24);
+  else {
+    part = ldexp(part, 11) - 1024.0;
+    *bits |= (unsigned)(exponent + 14) << 10;
+  }
+  *bits |= (unsigned)part;
+  return !(part > floor(part));
+}
+
+/* Whether a tensor is stored as f16: a matrix whose numbers all are f16. */
+static int gguf_halves(const foreign *t) {
+  unsigned bits;
+  size_t i;
+  for (i = 0; i < t->count; i++)
+    if (t->rank < 2 || !half_bits(little_float(little32(t->data + 4 * i)), &bits)) return 0;
+  return 1;
+}
+
+/* Descriptions of the tensors, then their numbers, each from a multiple of 32 bytes on. */
+static void gguf_tensors(exporter *e, buffer *head, buffer *data) {
+  size_t i, k;
+  for (i = 0; i < e->p.count; i++) {
+    const foreign *t = &e->p.tensors[i];
+    const int halves = gguf_halves(t);
+    unsigned bits = 0;
+    while (data->size % 32) put_byte(data, 0);
+    gguf_put_text(head, syn_text_of(gguf_name_of(e, t->name)));
+    put_little(head, (uint64_t)t->rank, 4);
+    for (k = (size_t)t->rank; k; k--) put_little(head, t->shape[k - 1], 8);
+    put_little(head, (uint64_t)halves, 4); /* type 0: f32, 1: f16 */
+    put_little(head, data->size, 8);
+    for (k = 0; halves && k < t->count; k++) {
+      half_bits(little_float(little32(t->data + 4 * k)), &bits);
+      put_little(data, bits, 2);
+    }
+    if (!halves) put(data, (const char *)t->data, t->bytes);
+  }
+}
+
+static void export_gguf(exporter *e, const char *path) {
+  buffer head = {NULL, 0, 0}, file = {NULL, 0, 0}, data = {NULL, 0, 0};
+  gguf_key_text(e, "general", "architecture", e->family);
+  gguf_network_keys(e);
+  gguf_tokenizer_keys(e);
+  gguf_tensors(e, &head, &data);
+  put(&file, "GGUF", 4);
+  put_little(&file, 3, 4);
+  put_little(&file, e->p.count, 8);
+  put_little(&file, e->keys, 8);
+  put(&file, e->config.at, e->config.size);
+  put(&file, head.at, head.size);
+  while (file.size % 32) put_byte(&file, 0);
+  put(&file, data.at, data.size);
+  write_file(path, file.at, file.size);
+  free(head.at);
+  free(file.at);
+  free(data.at);
+}
+
 /* ==============================================================================================
    >>export command
    ============================================================================================== */
 
 static int run_export(const arguments *a) {
-  const char *folder = opt_text(a, "output");
-  char *config = path_inside(folder, "config.json");
-  char *weights = path_inside(folder, "model.safetensors");
+  const char *path = opt_text(a, "output");
   syn_model *m;
   syn_context c;
   exporter e;
   memset(&e, 0, sizeof e);
   context_open(&c, a);
+  e.gguf = !strcmp(opt_text(a, "format"), "gguf");
   e.path = e.p.path = opt_text(a, "model");
   m = syn_model_load(&c, e.path);
   check_file(&c, e.path);
   e.m = m;
   e.k = syn_model_config(m);
-  put_line(&e.config, "{\n");
   export_network(&e);
   export_tokens(&e);
   export_tensors(&e);
-  folder_make(folder);
-  write_file(config, e.config.at, e.config.size);
-  export_safetensors(&e, weights);
-  if (syn_model_tokenizer(m, SYN_TGT))
-    fprintf(stderr, "syn: export writes no tokenizer: put the files of tokenizer %s beside it\n",
-            syn_tokenizer_type(syn_model_tokenizer(m, SYN_TGT)));
+  if (e.gguf) export_gguf(&e, path);
+  else export_hf(&e, path);
+  if (!e.tokens.kind && syn_model_tokenizer(m, SYN_TGT))
+    fprintf(stderr, "syn: tokenizer %s is not written: the formats have unigram, llama, gpt2 and "
+            "wordpiece\n", syn_tokenizer_type(syn_model_tokenizer(m, SYN_TGT)));
+  token_parts_free(&e.tokens);
   checkpoint_free(&e.p);
   free(e.config.at);
   free(e.ids);
-  free(config);
-  free(weights);
   syn_model_free(m);
   return 0;
 }

@@ -1736,10 +1736,23 @@ static gguf_value *gguf_find(gguf *g, const char *name, const char *architecture
   }
   return NULL;
 }
+/* Of a float the shortest decimal that is this float: 1e-05, as the configuration has it. */
+static double shortest(double x) {
+  char text[40];
+  double y = x;
+  int digits;
+  for (digits = 1; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, x);
+    y = strtod(text, NULL);
+    if (!((float)y < (float)x) && !((float)y > (float)x)) break;
+  }
+  return y;
+}
 static double gguf_get(gguf *g, const char *architecture, const char *name, double otherwise) {
   const gguf_value *v = gguf_find(g, name, architecture);
   if (v && (v->type == GGUF_TEXT || v->items))
     fail(FAILED_JOB, "%s: %s%s is no number", g->p->path, architecture, name);
+  if (v && v->type == 6) return shortest(v->number);
   return v ? v->number : otherwise;
 }
 static int gguf_int(gguf *g, const char *architecture, const char *name, int otherwise) {
@@ -1754,34 +1767,38 @@ static int gguf_token(gguf *g, const char *name) {
   return x >= 0.0 && x <= 16777216.0 ? (int)x : -1;
 }
 
+/* The parts of a network: their names in GGUF, of llama, of gpt2. */
+static const char *const gguf_names[][3] = {
+    {"token_embd", "embed_tokens", "wte"},
+    {"position_embd", "", "wpe"},
+    {"output_norm", "norm", "ln_f"},
+    {"output", "lm_head", "lm_head"},
+    {"attn_norm", "input_layernorm", "ln_1"},
+    {"attn_q", "self_attn.q_proj", ""},
+    {"attn_k", "self_attn.k_proj", ""},
+    {"attn_v", "self_attn.v_proj", ""},
+    {"attn_qkv", "", "attn.c_attn"},
+    {"attn_output", "self_attn.o_proj", "attn.c_proj"},
+    {"ffn_norm", "post_attention_layernorm", "ln_2"},
+    {"ffn_gate", "mlp.gate_proj", ""},
+    {"ffn_up", "mlp.up_proj", "mlp.c_fc"},
+    {"ffn_down", "mlp.down_proj", "mlp.c_proj"}};
+
 /* The name that the other formats have for a tensor of a block, or outside of them. */
 static const char *gguf_name(checkpoint *p, syn_text name, int gpt2) {
-  static const char *const names[][3] = {{"token_embd", "embed_tokens", "wte"},
-                                         {"position_embd", "", "wpe"},
-                                         {"output_norm", "norm", "ln_f"},
-                                         {"output", "lm_head", "lm_head"},
-                                         {"attn_norm", "input_layernorm", "ln_1"},
-                                         {"attn_q", "self_attn.q_proj", ""},
-                                         {"attn_k", "self_attn.k_proj", ""},
-                                         {"attn_v", "self_attn.v_proj", ""},
-                                         {"attn_qkv", "", "attn.c_attn"},
-                                         {"attn_output", "self_attn.o_proj", "attn.c_proj"},
-                                         {"ffn_norm", "post_attention_layernorm", "ln_2"},
-                                         {"ffn_gate", "mlp.gate_proj", ""},
-                                         {"ffn_up", "mlp.up_proj", "mlp.c_fc"},
-                                         {"ffn_down", "mlp.down_proj", "mlp.c_proj"}};
   char *whole = (char *)checkpoint_keep(p, take(name.size + 80, 1));
   char part[80], end[40];
-  int layer = -1;
+  int layer = -1, used = 0;
   size_t i;
   memcpy(whole, name.at, name.size);
-  if (sscanf(whole, "blk.%d.%79[a-z_].%39s", &layer, part, end) != 3) {
+  if (sscanf(whole, "blk.%d.%79[a-z_].%39[a-z]%n", &layer, part, end, &used) != 3) {
     layer = -1;
-    if (sscanf(whole, "%79[a-z_].%39s", part, end) != 2) return whole;
+    if (sscanf(whole, "%79[a-z_].%39[a-z]%n", part, end, &used) != 2) return whole;
   }
-  for (i = 0; i < COUNT(names); i++) {
-    const char *other = names[i][1 + gpt2];
-    if (strcmp(part, names[i][0]) || !*other) continue;
+  if ((size_t)used != name.size) return whole; /* of another kind: its name stays */
+  for (i = 0; i < COUNT(gguf_names); i++) {
+    const char *other = gguf_names[i][1 + gpt2];
+    if (strcmp(part, gguf_names[i][0]) || !*other) continue;
     if (layer < 0) snprintf(whole, name.size + 80, "%s.%s", other, end);
     else
       snprintf(whole, name.size + 80, "%s.%d.%s.%s", gpt2 ? "h" : "layers", layer, other, end);
@@ -1839,19 +1856,33 @@ static syn_text gguf_next(const unsigned char **at) {
   return text;
 }
 
-/* How the texts of a byte-level tokenizer are split; -1: it is not known. */
+/* How the texts of a byte-level tokenizer are split. */
+static const struct {
+  const char *name;
+  int options;
+} gguf_pres[] = {{"gpt-2", 0},
+                 {"default", 0},
+                 {"", 0},
+                 {"smollm", SYN_PIECES_DIGIT},
+                 {"qwen2", SYN_PIECES_GPT4 | SYN_PIECES_DIGIT},
+                 {"llama-bpe", SYN_PIECES_GPT4 | SYN_PIECES_DIGITS | SYN_PIECES_WHOLE}};
+
+/* -1: it is not known. */
 static int gguf_pre(syn_text pre) {
-  static const char *const names[] = {"", "default", "gpt-2", "smollm", "qwen2", "llama-bpe"};
-  static const int options[] = {0,
-                                0,
-                                0,
-                                SYN_PIECES_DIGIT,
-                                SYN_PIECES_GPT4 | SYN_PIECES_DIGIT,
-                                SYN_PIECES_GPT4 | SYN_PIECES_DIGITS | SYN_PIECES_WHOLE};
   size_t i;
-  for (i = 0; i < COUNT(names); i++)
-    if (text_is(pre, names[i])) return options[i];
+  for (i = 0; i < COUNT(gguf_pres); i++)
+    if (text_is(pre, gguf_pres[i].name)) return gguf_pres[i].options;
   return -1;
+}
+
+/* What only a tokenizer of unigrams has. */
+static void gguf_unigram(gguf *g, token_list *l) {
+  const gguf_value *map = gguf_find(g, "precompiled_charsmap", "tokenizer.ggml.");
+  if (map && (map->type > 1 || !map->items))
+    fail(FAILED_JOB, "%s: tokenizer.ggml.precompiled_charsmap has no bytes", g->p->path);
+  if (map) put(&l->charsmap, (const char *)map->items, (size_t)map->count);
+  if (gguf_get(g, "tokenizer.ggml.", "remove_extra_whitespaces", 0.0) != 0.0)
+    l->parts.options |= SYN_PIECES_TRIM;
 }
 
 static void gguf_tokenizer(gguf *g, size_t rows) {
@@ -1865,10 +1896,13 @@ static void gguf_tokenizer(gguf *g, size_t rows) {
   gguf_value *merges = gguf_find(g, "merges", "tokenizer.ggml.");
   gguf_value *pre = gguf_find(g, "pre", "tokenizer.ggml.");
   const int bytes = model && text_is(model->text, "gpt2");
+  const int unigram = model && text_is(model->text, "t5");
   token_list l = token_list_of(g->p->path);
   const unsigned char *at;
+  int spells = !bytes && !unigram;
   uint64_t i;
-  if (!model || !tokens || tokens->type != GGUF_TEXT || (!bytes && !text_is(model->text, "llama")))
+  if (!model || !tokens || tokens->type != GGUF_TEXT ||
+      (!bytes && !unigram && !text_is(model->text, "llama")))
     return;
   if ((scores && (scores->type != 6 || scores->count != tokens->count)) ||
       (kinds && (kinds->type == GGUF_TEXT || kinds->count != tokens->count)) ||
@@ -1878,6 +1912,7 @@ static void gguf_tokenizer(gguf *g, size_t rows) {
     const double kind = kinds ? gguf_item(kinds, i) : 1.0;
     token_set(&l, (size_t)i, gguf_next(&at), scores ? gguf_item(scores, i) : 0.0,
               kind >= 0.0 && kind < 7.0 ? types[(int)kind] : SYN_PIECE_NORMAL);
+    spells |= l.types[i] == SYN_PIECE_BYTE;
   }
   for (i = 0, at = merges ? merges->items : NULL; bytes && merges && i < merges->count; i++)
     token_merge_line(&l, gguf_next(&at));
@@ -1885,14 +1920,17 @@ static void gguf_tokenizer(gguf *g, size_t rows) {
   l.parts.special[SYN_UNKNOWN] = gguf_token(g, "unknown_token_id");
   l.parts.special[SYN_BEGIN] = gguf_token(g, "bos_token_id");
   l.parts.special[SYN_END] = gguf_token(g, "eos_token_id");
-  l.parts.options = bytes ? gguf_pre(pre ? pre->text : syn_text_of("")) : SYN_PIECES_BYTES;
+  l.parts.options = bytes    ? gguf_pre(pre ? pre->text : syn_text_of(""))
+                    : spells ? SYN_PIECES_BYTES
+                             : 0;
   if (l.parts.options < 0)
     fail(FAILED_JOB, "%s: tokenizer.ggml.pre: %.*s is not read", g->p->path, short_size(pre->text),
          pre->text.at);
   if (!bytes && gguf_get(g, "tokenizer.ggml.", "add_space_prefix", 1.0) != 0.0)
     l.parts.options |= SYN_PIECES_SPACE;
+  if (unigram) gguf_unigram(g, &l);
   g->p->tokenizers[SYN_SRC] = g->p->tokenizers[SYN_TGT] =
-      token_list_end(g->p->c, &l, bytes ? "gpt2" : "llama", rows);
+      token_list_end(g->p->c, &l, bytes ? "gpt2" : unigram ? "unigram" : "llama", rows);
 }
 
 static void gguf_llama(gguf *g, const char *a) {

@@ -350,8 +350,9 @@ static const option quantize_options[] = {
 
 static const option export_options[] = {
     MODEL_FILE,
-    {"output", 'o', TEXT, NULL, "FOLDER", "the folder to write config.json and model.safetensors into"},
-    {"format", 0, CHOICE, "hf", "hf", "hf: a folder of Hugging Face"},
+    {"output", 'o', TEXT, NULL, "PATH", "the folder of hf, the file of gguf"},
+    {"format", 0, CHOICE, "hf", "hf|gguf",
+     "hf: a folder of Hugging Face, with config.json and model.safetensors; gguf: a file of llama.cpp"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
@@ -434,8 +435,8 @@ static const command_row commands[] = {
      "mistral, qwen2, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, CTranslate2, "
      "arrays of NumPy"},
     {"export", "", 0, 0, export_options, run_export,
-     "a language model as a folder of Hugging Face, where its network is that of gpt2, llama, mistral "
-     "or qwen2; without its tokenizer"},
+     "a language model for other programs, where its network is that of gpt2, llama, mistral or qwen2: "
+     "a folder of Hugging Face without its tokenizer, or GGUF with it"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},
