@@ -107,7 +107,7 @@ typedef struct exporter {
   int gguf;                  /* 1: the format is GGUF, else a folder of Hugging Face */
   const char *family;        /* model_type; of GGUF the architecture */
   llama_shape shape;         /* what gpt2 has of it, too */
-  int turned;                /* 1: rotated columns become neighbours; -1: neighbours become halves */
+  int permuted;              /* 1: rotated columns become neighbours; -1: neighbours become halves */
   buffer config;             /* config.json without the tokens; of GGUF its keys, */
   size_t keys;               /* and how many they are */
   int *ids, count;           /* [count] a number of a token in the checkpoint to our id */
@@ -146,7 +146,7 @@ static int export_zero(const exporter *e, const char *pattern) {
 static const char *export_layout(exporter *e) {
   const int pair = strstr(e->k->decoder, "layout=pair") != NULL;
   const int wanted = e->gguf && !strcmp(e->family, "llama");
-  e->turned = wanted - pair;
+  e->permuted = wanted - pair;
   return pair ? "pair" : "half";
 }
 
@@ -297,11 +297,11 @@ static foreign *export_tensor(exporter *e, const char *name, size_t rows, size_t
 }
 
 /* The row of ours for row j of theirs of the matrices of q and k. */
-static size_t export_turned(const exporter *e, const char *ours, size_t j) {
+static size_t export_permuted(const exporter *e, const char *ours, size_t j) {
   const char *part = strrchr(ours, '.');
   const size_t c = (size_t)e->shape.c, of = c ? j % c : 0;
-  if (!e->turned || !part || !strchr("qk", part[strlen(part) - 1]) || part[2] != '_') return j;
-  if (e->turned > 0) return j - of + of / 2 + of % 2 * (c / 2);
+  if (!e->permuted || !part || !strchr("qk", part[strlen(part) - 1]) || part[2] != '_') return j;
+  if (e->permuted > 0) return j - of + of / 2 + of % 2 * (c / 2);
   return j - of + (of < c / 2 ? 2 * of : 2 * (of - c / 2) + 1);
 }
 
@@ -316,7 +316,7 @@ static void export_param(exporter *e, const map_rule *r, const syn_param *mine, 
   t->rank = mine->rank;
   for (i = 0; i < rows; i++) {
     const size_t to = rows * (size_t)r->part + i;
-    const size_t from = tokens ? (size_t)e->ids[i] : first + export_turned(e, mine->name, i);
+    const size_t from = tokens ? (size_t)e->ids[i] : first + export_permuted(e, mine->name, i);
     for (j = 0; j < cols; j++) {
       const size_t at = r->transposed ? j * all + to : to * cols + j;
       memcpy((unsigned char *)t->data + 4 * at, mine->x + from * cols + j, 4);
