@@ -201,15 +201,16 @@
 
    KINDS of syn_att (causal in a decoder): the scores of a head, sections >>kind syn_att: KIND. All
    attention but mlp_src_att has an output layer W_o. R+V is a mixture by learned shares, mix=sum a
-   sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR and
+   sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR, T and
    mixtures of these) a mask of a head serves a batch. tile=t: tables of t repeat, any length fits.
-   softmax=0: none (R, Fix, FR). shared=1: one output layer for all heads (D). c: width of a head.
+   softmax=0: none (R, Fix, FR, T). shared=1: one output layer for all heads (D). c: width of a head.
    bias=1: of q, k, v and the output. kv=n: n heads of k and v. window=w: sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
      Fix      a random table that is never trained
      FR       a learned table of rank k
+     T        a learned number for each distance i-j: a Toeplitz matrix
      D        N scores from token i alone: two linear layers with a relu between
      BD       the same with m hidden units of a head
      FD       the same as a product of a and b scores, a b >= N; a is ceil(sqrt N) if not given
@@ -11622,7 +11623,8 @@ static const syn_kind syn__kind_output = {
    of later convolutions; its k in a block of 16 keys. */
 
 #ifndef SYN_SCORES
-#define SYN_SCORES(X) X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu)
+#define SYN_SCORES(X) \
+  X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu) X(t)
 #endif
 #define SYN__COUNTED(name) + 1
 enum { SYN__MAX_SCORES = 1 SYN_SCORES(SYN__COUNTED) }; /* of a mixture, each once; never 0 */
@@ -12528,7 +12530,7 @@ static const syn__score syn__score_v = {
     SYN__FIELD(finish, SYN__BACK(syn__dot_finish)), SYN__FIELD(cost, syn__dot_cost)};
 
 /* ==============================================================================================
-   >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
+   >>kind syn_att: R, Fix, FR, T   S_ij = F_ij, a table that no input changes
    ============================================================================================== */
 
 /*
@@ -12537,6 +12539,11 @@ static const syn__score syn__score_v = {
      R    F = r [H,N,N], learned
      Fix  F = fix [H,N,N], drawn as r is, never trained, saved with the model
      FR   F_ij = r1_i . r2_j, r1 and r2 [H,N,k], learned
+     T    F_ij = t_{i-j}, a learned Toeplitz matrix (as that of Qin et al. 2023, section 3.1): one
+          number a distance, t [H,2N-1] from i-j = N-1 down to 1-N; in a decoder, which sees no
+          j > i, [H,N]. Tiled it is t_{(i-j) mod tile}, t [H,tile], and depends on i-j alone, too
+   Behind the longest sentence of the training, R, FR and T have the numbers with which they began:
+   R from the first such place on, T for such distances alone. A tile repeats trained numbers.
    saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
    of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
@@ -12576,6 +12583,37 @@ static const syn__score syn__score_fix = {
     SYN__FIELD(name, "Fix"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__fix_shape),
     SYN__FIELD(prepare, NULL), SYN__FIELD(fill, syn__r_fill), SYN__FIELD(back, NULL),
     SYN__FIELD(back_shared, NULL), SYN__FIELD(finish, NULL), SYN__FIELD(cost, NULL)};
+
+/* Numbers of T for a head. */
+static int syn__t_count(const syn__att *a) {
+  return a->tile || a->causal ? a->size : 2 * a->size - 1;
+}
+/* Initial values as those of R. */
+static syn_status syn__t_shape(syn_build *b, syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  int shape[2];
+  SYN__UNUSED(s);
+  shape[0] = a->heads;
+  shape[1] = syn__t_count(a);
+  return syn__table_param(b, n, "t", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / a->size)), 2,
+                          shape);
+}
+/* Query i reads `cols` numbers of t from here on: those that are left, then from the beginning on
+   (tile), or 0 behind the causal mask. */
+static int syn__t_from(const syn__att *a, int i) { return a->size - 1 - i % a->size; }
+static void syn__t_row(const syn__att *a, const float *t, int i, int cols, float *score) {
+  int from = syn__t_from(a, i), left = syn__min(cols, syn__t_count(a) - from);
+  memcpy(score, t + from, (size_t)left * sizeof *score);
+  if (a->tile) memcpy(score + left, t, (size_t)(cols - left) * sizeof *score);
+  else memset(score + left, 0, (size_t)(cols - left) * sizeof *score);
+}
+static void syn__t_fill(syn_tape *t, const syn_node *n, int s, const syn__head *o, float *score) {
+  const syn__att *a = syn__att_of(n);
+  const float *table = syn__att_weight(t, n, s, 0) + o->h * syn__t_count(a);
+  int i;
+  for (i = 0; i < o->g.nq; i++, score += o->g.nk)
+    syn__t_row(a, table, o->g.first + i, syn__att_columns(a, o->g.nk), score);
+}
 
 /* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
@@ -12639,6 +12677,18 @@ static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *
     t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
               (size_t)syn__att_columns(a, o->g.nk));
 }
+/* dt_{i-j} += dS_ij, queries in order */
+static void syn__t_back(syn_tape *t, const syn_node *n, int s, const syn__head *o,
+                        const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  float *dt = syn__att_dweight(t, n, s, 0) + o->h * syn__t_count(a);
+  int i, cols = syn__att_columns(a, o->g.nk);
+  for (i = 0; i < o->g.nq; i++, ds += o->g.nk) {
+    int from = syn__t_from(a, i), left = syn__min(cols, syn__t_count(a) - from);
+    t->k->acc(dt + from, ds, (size_t)left);
+    if (a->tile) t->k->acc(dt, ds + left, (size_t)(cols - left));
+  }
+}
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
@@ -12657,6 +12707,11 @@ static const syn__score syn__score_r = {
     SYN__FIELD(name, "R"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__r_shape),
     SYN__FIELD(prepare, NULL), SYN__FIELD(fill, syn__r_fill), SYN__FIELD(back, NULL),
     SYN__FIELD(back_shared, SYN__BACK(syn__r_back)), SYN__FIELD(finish, NULL),
+    SYN__FIELD(cost, NULL)};
+static const syn__score syn__score_t = {
+    SYN__FIELD(name, "T"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__t_shape),
+    SYN__FIELD(prepare, NULL), SYN__FIELD(fill, syn__t_fill), SYN__FIELD(back, NULL),
+    SYN__FIELD(back_shared, SYN__BACK(syn__t_back)), SYN__FIELD(finish, NULL),
     SYN__FIELD(cost, NULL)};
 static const syn__score syn__score_fr = {
     SYN__FIELD(name, "FR"), SYN__FIELD(flags, SYN__IS_TABLE), SYN__FIELD(shape, syn__fr_shape),
@@ -13489,7 +13544,7 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o)
   if (a->rel_pos) syn__rel_pos_fill(t, n, o);
 }
 
-/* -- attention weights that no input changes (R, Fix, FR alone) --
+/* -- attention weights that no input changes (R, Fix, FR, T alone) --
 
    Sentences of one length have the same P. In a decoder the causal mask makes P of a shorter
    sentence the top left part of P of the longest. So P, its dropout, dS are computed once for such
@@ -13874,7 +13929,7 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   a->all_tables = (every & SYN__IS_TABLE) != 0;
   if (!(every & SYN__HAS_KEYS) && !a->tile) n->table = b->config->max_len;
   if (!a->softmax && !a->all_tables)
-    return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
+    return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix, FR and T alone");
   if (a->shared && !(any & SYN__SHARES_OUTPUT))
     return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
   a->window = syn_arg_int(b, "window", 0, 0, 1 << 20);
@@ -32109,19 +32164,23 @@ static void syn__lower_scores(syn__small_build *l, const syn_node *n, const floa
   }
   syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
 }
-/* The table F of a score. */
+/* The table F of a score. T has one number a distance on the disk alone: a board reads whole rows
+   with the instruction of R. */
 static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
                              int flags) {
   const syn__att *a = syn__att_of(n);
   size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
   const syn_param *p = &l->g->params[n->param[a->param[s]]];
+  const int toeplitz = a->score[s] == &syn__score_t;
   float *made;
-  if (!a->k || a->score[s] != &syn__score_fr) {
+  if (!toeplitz && a->score[s] != &syn__score_fr) {
     syn__lower_scores(l, n, p->x, a->size, share, flags);
     return;
   }
   made = (float *)syn__alloc(l->c, rows * N, sizeof *made); /* zeroed */
-  for (i = 0; made && i < rows; i++)
+  for (i = 0; made && toeplitz && i < rows; i++)
+    syn__t_row(a, p->x + i / N * (size_t)syn__t_count(a), (int)(i % N), a->size, made + i * N);
+  for (i = 0; made && !toeplitz && i < rows; i++)
     for (j = 0; j < N; j++) {
       const float *r1 = p->x + i * (size_t)a->k;
       const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;

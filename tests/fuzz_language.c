@@ -77,7 +77,7 @@ static void fuzz_one(void) {
 static size_t random_layer(char *out, size_t capacity, syn_random *r) {
   static const char *const words[] = {"relu",  "glu",        "tanh",  "lstm", "gru",   "swiglu", "gelu_erf",
                                       "upper", "increasing", "alpha", "sum"};
-  static const char *const scores[] = {"V", "R", "D", "FR", "FD", "Fix", "DV", "CD", "R+V", "D+FD"};
+  static const char *const scores[] = {"V", "R", "D", "FR", "FD", "Fix", "DV", "CD", "R+V", "D+FD", "T"};
   static const char *const chains[] = {"norm",      "ff",         "id",      "res(rnn)",
                                        "linear(4)", "syn_att(V)", "cnn(k=3)"};
   const syn_kind *kind = syn_kind_at((size_t)syn_random_below(r, (int)syn_kind_count()));

@@ -26,8 +26,10 @@ static const char *const attentions[] = {
     "V, bias=1", "V, heads=4, kv=2, bias=1, scale=0.4", "V, kv=1, window=3", "R+V, bias=1, window=2, scale=-1",
     "D+V, shared=1, bias=1, scale=2, kv=1", "R, window=3, bias=1", "FR, softmax=0, window=2",
     "GLU+V+Conv, heads=4, kv=1, window=4, tile=5", "FD+D, window=20, bias=1",
-    "V+R+Fix+FR+D+FD+Conv+CRC+BD+BCRC+GLU, m=5",
-    "GLU+BCRC+BD+CRC+Conv+FD+D+FR+Fix+R+V, tile=3, m=2, f2=5"};
+    "T", "T, heads=1, c=3", "T, tile=3", "T, softmax=0", "T, softmax=0, tile=4, window=3", "R+T",
+    "T+V, bias=1, window=4", "D+T+FR, tile=5, mix=sum", "T+Fix+R, tile=2", "V+T, tile=20, kv=1",
+    "V+R+Fix+FR+D+FD+Conv+CRC+BD+BCRC+GLU+T, m=5",
+    "T+GLU+BCRC+BD+CRC+Conv+FD+D+FR+Fix+R+V, tile=3, m=2, f2=5"};
 
 static const net nets[] = {
     {"seq2seq", "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm",
@@ -1505,6 +1507,7 @@ int main(int argc, char **argv) {
   test_shared_masks("R", 1);
   test_shared_masks("Fix", 1);
   test_shared_masks("FR", 1);
+  test_shared_masks("T", 1);
   test_shared_masks("R+FR", 1);
   test_shared_masks("V", 0);
   test_shared_masks("D", 0);

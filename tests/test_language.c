@@ -545,7 +545,7 @@ static const wrong wrongs[] = {
     {"tag", "syn_att(Q)", NULL, E, 1, 1, {"'Q'", "V, R, Fix", NULL, NULL}},
     {"tag", "syn_att(R+)", NULL, E, 1, 11, {"')'", "word", NULL, NULL}},
     {"tag", "syn_att(R+V, mix=max)", NULL, E, 1, 1, {"max", "alpha, sum", NULL, NULL}},
-    {"tag", "syn_att(V, softmax=0)", NULL, E, 1, 1, {"softmax=0", "R, Fix and FR", NULL, NULL}},
+    {"tag", "syn_att(V, softmax=0)", NULL, E, 1, 1, {"softmax=0", "R, Fix, FR and T", NULL, NULL}},
     {"tag", "syn_att(R+V, softmax=0)", NULL, E, 1, 1, {"softmax=0", NULL, NULL, NULL}},
     {"tag", "syn_att(R, shared=1)", NULL, E, 1, 1, {"shared=1", "kind D", NULL, NULL}},
     {"tag", "syn_att(FD, a=2, b=4)", NULL, S, 1, 1, {"2*4 = 8", "at least 9", NULL, NULL}},

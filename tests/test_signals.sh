@@ -65,13 +65,17 @@ for task in classify regress_rows seq2seq; do
   is "grad $task" 0 "$?"
 done
 
-# -- answers of an independent program, tests/golden_src/features.py --
-"$SYN" golden "$root"/tests/golden_features/*.safetensors >out
-is "golden: passed" "4 passed, 0 failed" "$(tail -1 out)"
-case $(sed -n 's/^hash //p' out) in
-  inexact) ;;
-  *) is "golden: hash" "$(cat "$root/tests/golden_features/hash.txt")" "$(sed -n 's/^hash //p' out)" ;;
-esac
+# -- answers of independent programs, tests/golden_src/*.py --
+golden() { # GROUP COUNT
+  "$SYN" golden "$root"/tests/$1/*.safetensors >out
+  is "$1: passed" "$2 passed, 0 failed" "$(tail -1 out)"
+  case $(sed -n 's/^hash //p' out) in
+    inexact) ;;
+    *) is "$1: hash" "$(cat "$root/tests/$1/hash.txt")" "$(sed -n 's/^hash //p' out)" ;;
+  esac
+}
+golden golden_features 4
+golden golden_kinds 4
 
 # -- refused --
 refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X

@@ -1220,7 +1220,7 @@ int main(void) {
        "res_nd(ffl(32, bias=0)) -> norm(eps=0.001)",
        "pos -> res_nd(syn_att(V, bias=1)) -> res_nd(mh_dot_att(bias=1)) -> norm"},
       {"pos -> res_nd(syn_att(V+FD)) -> res_nd(ffl(64, gelu)) -> norm",
-       "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> "
+       "pos -> res_nd(syn_att(FR+T+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> "
        "rms_norm"},
       {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
        "learn_pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"},
@@ -1230,7 +1230,7 @@ int main(void) {
       {"ngram(3, 200) -> rnn(32) -> res_nd(rnn(32, gru)) -> norm",
        "ngram(2, 300, 1) -> rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32)) -> norm -> dropout(0.1)"},
       {"pos -> share(2, res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(32))) -> norm",
-       "pos -> res_nd(syn_att(FR+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
+       "pos -> res_nd(syn_att(FR+T+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
   syn_context c;
   size_t i;
   syn_context_init(&c, NULL);

@@ -460,6 +460,8 @@ costs() { # costs KINDS PARAMETERS MULTIPLY_ADDS BYTES: beside w_v and w_o, and 
 costs V $((2 * d * d)) $((2 * d * d + N * d)) $((4 * d))
 costs R $((H * N * N)) 0 0
 costs Fix $((H * N * N)) 0 0
+costs T $((H * N)) 0 0
+costs T,tile=8 $((H * 8)) 0 0
 costs FR $((H * 2 * N * k)) $((H * N * k)) 0
 costs FR,k=3 $((H * 2 * N * 3)) $((H * N * 3)) 0
 costs D $((d * d + d * N + d + H * N)) $((d * d + N * d)) 0

@@ -116,6 +116,7 @@ const WORDS = {
   R: "a learned matrix",
   Fix: "a random matrix, never trained",
   FR: "a learned matrix of low rank",
+  T: "a learned number for each distance",
   D: "scores from each token alone",
   FD: "D, factorized",
   BD: "D with few hidden units a head",
@@ -124,4 +125,4 @@ const WORDS = {
   BCRC: "the same with channels for each head",
   GLU: "scores by a gated linear unit",
 };
-const SCORES = ["V", "R", "Fix", "FR", "D", "FD", "BD", "Conv", "CRC", "BCRC", "GLU"];
+const SCORES = ["V", "R", "Fix", "FR", "T", "D", "FD", "BD", "Conv", "CRC", "BCRC", "GLU"];
