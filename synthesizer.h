@@ -203,7 +203,7 @@
    attention but mlp_src_att has an output layer W_o. R+V is a mixture by learned shares, mix=sum a
    sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR, T and
    mixtures of these) a mask of a head serves a batch. tile=t: tables of t repeat, any length fits.
-   softmax=0: none (R, Fix, FR, T). shared=1: one output layer for all heads (D). c: width of a head.
+   softmax=0: none (R, Fix, FR, T). shared=1: one output layer for all heads (D). c: head width.
    bias=1: of q, k, v and the output. kv=n: n heads of k and v. window=w: sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
