@@ -44,6 +44,10 @@ score 'bleu is long' 50.81 'a b c d e f\n' 'a b c d\n' $b
 # sums over lines, not means: p1 = 7/8, p2 = 4/6, p3 = 2/4, p4 = 1/2, (7/48)^(1/4) = 0.61797
 score 'bleu of a corpus' 61.80 'a b c d\ne f x h\n' 'a b c d\ne f g h\n' $b
 score 'bleu without 4-grams' 0.00 'a b c\n' 'a b c\n' $b
+# bleu1: 3 of 5 words match, 5 words for 7 of the reference: 100 * 3/5 * e^(1 - 7/5) = 40.22
+score 'bleu1' 40.22 'a b x y c\n' 'a b c d e f g\n' --metric bleu1 --tokenize none
+score 'bleu1 clips' 28.57 'the the the the the the the\n' 'the cat is on the mat\n' --metric bleu1 --tokenize none
+score 'bleu1 without a match' 0.00 'a\n' 'b\n' --metric bleu1
 score 'bleu without a match' 0.00 'a b c d\n' 'e f g h\n' $b
 # p = 1, penalty e^(1-8/4) = 0.36788
 score 'bleu, empty line' 36.79 'a b c d\n\n' 'a b c d\ne f g h\n' $b

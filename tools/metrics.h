@@ -445,7 +445,8 @@ typedef struct metric_row {
 } metric_row;
 
 static const metric_row metric_rows[] = {
-    {"bleu", 0, bleu_line, NULL, bleu_of, NULL, note_bleu},
+    {"bleu", 4, bleu_line, NULL, bleu_of, NULL, note_bleu},
+    {"bleu1", 1, bleu_line, NULL, bleu_of, NULL, NULL},
     {"chrf", 0, chrf_line, NULL, chrf_of, NULL, NULL},
     {"chrf++", 2, chrf_line, NULL, chrf_of, NULL, NULL},
     {"ter", 0, ter_line, NULL, edits_of, NULL, note_edits},
@@ -468,13 +469,14 @@ static const metric_row metric_rows[] = {
     {"spearman", SPEARMAN, number_line, NULL, NULL, metric_correlation, note_constant},
 };
 #define METRIC_NAMES \
-  "bleu chrf chrf++ ter wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider meteor-es f1 " \
-  "mcc entity_f1 entity_precision entity_recall pearson spearman"
+  "bleu bleu1 chrf chrf++ ter wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider " \
+  "meteor-es f1 mcc entity_f1 entity_precision entity_recall pearson spearman"
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define NUMBER_NAMES "mse mae r2"       /* of a model of regress or regress_rows */
 #define METRIC_NOTE \
   "; wer: edits per word of the reference, per is another name for it; exact: lines that are " \
   "right, whatever white space is between their words, of accuracy in every byte; " \
+  "bleu1: BLEU of single words, BLEU-1; " \
   "cider: CIDEr-D; " \
   "meteor-es: METEOR's exact and stem stages only, no synonyms; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
@@ -549,8 +551,8 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 /* The options that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
   {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, \
-   "words of bleu, cider and meteor-es; none: split at white space; zh: each Chinese character; " \
-   "char: each character"}, \
+   "words of bleu, bleu1, cider and meteor-es; none: split at white space; zh: each Chinese " \
+   "character; char: each character"}, \
   {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", \
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
@@ -594,13 +596,13 @@ static metric_options metric_options_of(const arguments *a) {
 /* Says which of METRIC_OPTIONS were given although no metric of the list uses them. */
 static void say_idle_options(const arguments *a, const char *list) {
   static const char *const uses[][2] = {
-      {"tokenize", "bleu|cider|meteor-es"},
+      {"tokenize", "bleu|bleu1|cider|meteor-es"},
       {"rouge-tokenize", "rouge1|rouge2|rougeL|rougeLsum"},
-      {"lowercase", "bleu|chrf|chrf++|wer|per|exact|accuracy|cider|f1|mcc"},
-      {"nfc", "bleu|chrf|chrf++|ter|wer|per|exact|accuracy|rouge1|rouge2|rougeL|rougeLsum|cider|"
-              "meteor-es|f1|mcc"},
-      {"alternatives", "bleu|chrf|chrf++|ter|wer|per|exact|rouge1|rouge2|rougeL|rougeLsum|cider|"
-                       "meteor-es|ppl|nats|nats_char"},
+      {"lowercase", "bleu|bleu1|chrf|chrf++|wer|per|exact|accuracy|cider|f1|mcc"},
+      {"nfc", "bleu|bleu1|chrf|chrf++|ter|wer|per|exact|accuracy|rouge1|rouge2|rougeL|rougeLsum|"
+              "cider|meteor-es|f1|mcc"},
+      {"alternatives", "bleu|bleu1|chrf|chrf++|ter|wer|per|exact|rouge1|rouge2|rougeL|rougeLsum|"
+                       "cider|meteor-es|ppl|nats|nats_char"},
       {"sentences", "rougeLsum"},
       {"positive", "f1"}};
   size_t i;

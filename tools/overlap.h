@@ -11,7 +11,7 @@
    again. Each metric has its own splitter, which splits the output and every accepted reference of
    a line into units. How the alternatives of a reference count:
 
-     bleu             n-grams: the largest count in any alternative; length: the nearest
+     bleu, bleu1      n-grams: the largest count in any alternative; length: the nearest
      chrf, chrf++     the alternative with the best value of the line
      ter              the fewest edits; the mean of the lengths
      wer              the alternative with the fewest edits, and its length
@@ -20,14 +20,14 @@
      cider            the mean over the alternatives
 
    accuracy, f1, mcc, entities, pearson and spearman have none: a TAB is a part of the label there.
-   bleu, chrf and ter follow sacrebleu in this. */
+   bleu, bleu1, chrf and ter follow sacrebleu in this. */
 
 #define METRIC_COUNTS 24 /* the most that a line has */
 
 typedef void (*splitter)(units *u, syn_text line);
 
 typedef struct metric_options {
-  splitter words;           /* of bleu, cider and meteor-es: --tokenize */
+  splitter words;           /* of bleu, bleu1, cider and meteor-es: --tokenize */
   splitter letters;         /* of rouge: --rouge-tokenize */
   splitter line;            /* of exact: split_words; of classes split_whole */
   int form; /* SYN_LOWERCASE: compares in lower case; ter, rouge, meteor-es always do; SYN_NFC */
@@ -328,17 +328,8 @@ static size_t nearest_length(const example *e) {
 
 /* BLEU = BP (p1 p2 p3 p4)^(1/4), p_n = matches / n-grams over the whole corpus, BP = 1 when the
    output is as long as the references or longer, else e^(1 - r/h). The k-th p_n without a match is
-   1 / (2^k n-grams) (smoothing "exp"). Without any match or any 4-gram the value is 0. */
-static double bleu_value(const double *hit, const double *total, double h, double r) {
-  double logs = 0.0, smooth = 1.0;
-  int n;
-  if (hit[0] <= 0.0 || total[3] <= 0.0) return 0.0;
-  for (n = 0; n < 4; n++) {
-    if (hit[n] <= 0.0) smooth *= 2.0;
-    logs += log((hit[n] > 0.0 ? hit[n] : 1.0 / smooth) / total[n]);
-  }
-  return 100.0 * exp(logs / 4.0) * (h < r ? exp(1.0 - r / h) : 1.0);
-}
+   1 / (2^k n-grams) (smoothing "exp"). Without any match or any 4-gram the value is 0. BLEU-1 has
+   one order instead of four: BP p1. */
 
 /* BLEU is no mean over sentences: matches [4], n-grams [4] and both lengths are summed. */
 static void bleu_line(const corpus *c, size_t i, int unused, double *k) {
@@ -353,10 +344,17 @@ static void bleu_line(const corpus *c, size_t i, int unused, double *k) {
   k[9] = (double)nearest_length(&e);
   example_free(&e);
 }
-static double bleu_of(const double *k, double n, int unused) {
-  UNUSED(n);
-  UNUSED(unused);
-  return bleu_value(k, k + 4, k[8], k[9]);
+static double bleu_of(const double *k, double lines, int orders) {
+  const double *hit = k, *total = k + 4, h = k[8], r = k[9];
+  double logs = 0.0, smooth = 1.0;
+  int n;
+  UNUSED(lines);
+  if (hit[0] <= 0.0 || total[orders - 1] <= 0.0) return 0.0;
+  for (n = 0; n < orders; n++) {
+    if (hit[n] <= 0.0) smooth *= 2.0;
+    logs += log((hit[n] > 0.0 ? hit[n] : 1.0 / smooth) / total[n]);
+  }
+  return 100.0 * exp(logs / orders) * (h < r ? exp(1.0 - r / h) : 1.0);
 }
 
 /* -- chrF2, chrF2++: Popovic 2015, 2016, 2017, as in sacrebleu 2 -- */
