@@ -4,10 +4,10 @@
    Tay et al. 2021 write S in other ways; softmax, values and W_o stay as they were. T is the number
    of tokens of a sentence:
 
-     R    S = r             a learned table [T,T]: the same for every sentence (section 3.2)
-     FR   S = r1 r2^T       the same table from two narrow ones [T,k]         (section 3.3)
+     R    S = r             a learned table [T,T]: the same for every sentence (Random)
+     FR   S = r1 r2^T       the same table from two narrow ones [T,k]         (Factorized Random)
      D    S_i = W2 relu(W1 x_i + b1) + b2      token i alone decides where it looks, not what it
-                                               finds there                    (section 3.1)
+                                               finds there                    (Dense)
      R+V  S = a_0 r + a_1 q k^T / sqrt(d)      a mixture: a = softmax of two learned numbers
 
    First part: R, FR and D are written on the tape, with the weights of a network of the library
