@@ -2045,13 +2045,14 @@ static char *file_read(const char *path, size_t *size) {
 }
 
 static const char *resume_rule, *resume_freeze;
+static float resume_lr; /* 0: one that learns; the others are too high, so that plateau lowers them */
 static syn_train_config resume_config(void) {
   syn_train_config train;
   memset(&train, 0, sizeof train);
   train.optimizer = resume_rule;
   train.freeze = resume_freeze;
   train.schedule = "plateau";
-  train.lr = 0.02f;
+  train.lr = resume_lr > 0.0f ? resume_lr : 0.02f;
   train.warmup = 4;
   train.batch_tokens = 50;
   train.accumulate = 2;
@@ -2060,6 +2061,7 @@ static syn_train_config resume_config(void) {
   train.average = 2;
   train.ema = 0.4f;
   train.patience = 1;
+  train.factor = 0.7f;
   train.seed = UINT64_C(0x8000000000000000); /* the hardest number for a signed one */
   return train;
 }
@@ -2079,6 +2081,7 @@ static void resume_part(int what, const char *from, long until, const char *to) 
   if (from) CHECK(syn_trainer_load(b.t, from) == SYN_OK, "%s", b.c.message);
   CHECK(syn_trainer_run(b.t, d, valid, stop_at, &until) == SYN_OK, "%s", b.c.message);
   CHECK(syn_trainer_save(b.t, to) == SYN_OK, "%s", b.c.message);
+  if (resume_lr > 0.0f && until == 1000) CHECK(b.t->state.factor < 1.0f, "plateau did not lower the rate");
   syn_data_free(d);
   syn_data_free(valid);
   bench_free(&b);
@@ -2119,6 +2122,13 @@ static void test_resume_rules(void) {
   resume_case(0, 5);
   CHECK(!rename("part.safetensors", "adafactor.safetensors"), "the disk");
   resume_rule = NULL;
+}
+
+/* A rate that was lowered by `factor` stays so. */
+static void test_resume_plateau(void) {
+  resume_lr = 1.0f;
+  resume_case(0, 6);
+  resume_lr = 0.0f;
 }
 
 static void load_fails(bench *b, const char *path, syn_status status, const char *word) {
@@ -3074,6 +3084,7 @@ int main(void) {
   average_case(0);
   test_moving();
   test_resume_rules();
+  test_resume_plateau();
   for (what = WHATS - 1; what >= 0; what--) /* the next one reads the last files */
     resume_case(what, CHECK_QUICK || what ? 4 : 1);
   test_resume_errors();
