@@ -293,7 +293,7 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
    "Vaswani et al. 2017, appendix of the first arXiv versions", what}
 
 /* The networks of Domhan 2018. Where its texts end a branch with a layer that has dropout of its
-   own, res(norm -> X) is res_nd(X) and res(X) is res_d(X). */
+   own, res(norm -> X) is res_nd(X) and res(X) is res_d(X). Its training ties all embeddings. */
 #define DOMHAN_FFL "res_nd(ff($FF_NUM_HIDDEN)->linear)"
 #define DOMHAN_ATT "->res_nd(mh_dot_att)"
 #define DOMHAN_ONE "->res_nd(mh_dot_att(heads=1))"
@@ -313,7 +313,7 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
 #define DOMHAN_RNN_FF \
   "pos->res_nd(birnn)->" DOMHAN_FFL "->repeat(5,res_nd(rnn)->" DOMHAN_FFL ")->norm"
 #define DOMHAN(name, reads, writes, where, what) \
-  {name, "seq2seq", reads, writes, "512", "8", "128", "32000", "auto", "Domhan 2018, " where, what}
+  {name, "seq2seq", reads, writes, "512", "8", "128", "32000", "all", "Domhan 2018, " where, what}
 
 static const preset presets[] = {
     {"transformer", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
@@ -424,6 +424,8 @@ static const preset presets[] = {
            "RNN / multi-att"),
     DOMHAN("domhan-rnn-ff", DOMHAN_RNN_FF, DOMHAN_WRITES("rnn"), "tables 3 and 5",
            "RNN + ff; RNN / RNN"),
+    /* Its published text lacks a parenthesis; the attention follows the convolution, as in CNN
+       ReLU. */
     DOMHAN("domhan-cnn-glu", "pos->repeat(6,res_d(cnn(glu)))",
            "pos->repeat(6,res_d(cnn(glu))->res_d(mh_dot_att(heads=1)))", "table 4", "CNN GLU"),
     DOMHAN("domhan-cnn-glu-norm", DOMHAN_SIX("res_nd(cnn(glu))"),
