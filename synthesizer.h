@@ -9813,8 +9813,9 @@ static const syn_kind syn__kind_act = SYN__KIND_OF_ROWS(
 
 /*
    d is the width of x; n is d_model unless given; bias=0 leaves b out. W has one row for each
-   output, as in PyTorch. Each row of y depends on one row of x, so a step of decoding is the
-   forward pass over the new rows. Saved for backward: nothing, it reads x.
+   output, as in PyTorch. In a network y ends with dropout (SYN_DROPS). Each row of y depends on one
+   row of x, so a step of decoding is the forward pass over the new rows. Saved for backward:
+   nothing, it reads x.
    dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
 
 /* Matrix [rows,cols] that multiplies inputs of width `cols`: Glorot's initial values. */
