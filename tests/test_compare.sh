@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command-line tool: `syn compare`: its rows, its table, the bootstrap against values computed by hand, killed and
+# The command-line tool: `syn compare`: its rows, its table, its tests against values computed by hand, killed and
 # started again. Run from anywhere: sh tests/test_compare.sh    CC names the compiler, SYN a tool already built.
 # Ends with "compare: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings, fewer of them. SHORT: only shorter.
 
@@ -127,10 +127,11 @@ hand two 1 1 a b
 hand two 2 1 x x
 "$SYN" compare $two -o two >t 2>err
 boot='difference bootstrap_low bootstrap_high'
-# every sample has the difference -100, so p = 2 (1 + 0) / 1001; one seed has no verdict, whatever the sentences say
+# every sample has the difference -100, so p = 2 (1 + 0) / 1001; one seed decides nothing, whatever the sentences say
 is 'all worse' '-100.000000 -100.000000 -100.000000 0.001998' \
   "$(for c in $boot bootstrap_p; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-is 'one seed: no verdict' '-' "$(cell t R exact p)$(cell t R exact low)$(cell t R exact verdict)-"
+is 'one seed: undecided' '-undecided' "$(cell t R exact p)$(cell t R exact low)$(cell t R exact mixed_p)-$(cell t R exact verdict)"
+is 'the first row has no verdict' '-' "$(cell t V exact verdict)-"
 # the second line is drawn 0, 1 or 2 times: differences 0, -50, -100 in 1/4, 1/2, 1/4 of the samples: p = 2/4
 hand two 2 1 a x
 "$SYN" compare $two -o two >t 2>err
@@ -141,19 +142,30 @@ hand two 2 1 a b
 "$SYN" compare $two -o two >t 2>err
 is 'equal outputs' '0.000000 1.000000' "$(cell t R exact difference) $(cell t R exact bootstrap_p)"
 is 'no samples, no bootstrap' ' -' "$("$SYN" compare $two -o two --samples 0 --tsv 2>err >t; cell t R exact bootstrap_p) -"
-# a seed of which all is wrong, one of which all is right: the seeds are drawn, too: 0, -50, -100 as before
+# a seed of which all is wrong, one of which all is right: the seeds are not drawn, and each sentence has the same difference
 "$SYN" compare $two -o two --seeds 2 >t 2>err
 hand two 1 2 a b
 hand two 2 1 x x
 hand two 2 2 a b
 "$SYN" compare $two -o two --seeds 2 >t 2>err
-is 'two seeds' '50.000000 70.710678 -50.000000 -100.000000 0.000000' \
+is 'two seeds' '50.000000 70.710678 -50.000000 -50.000000 -50.000000' \
   "$(for c in mean deviation $boot; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
-between 'two seeds: bootstrap' 0.42 0.58 "$(cell t R exact bootstrap_p)"
 # the differences of the seeds are -100 and 0: t = 1 with one degree of freedom, p = 1/2, -50 +- 12.706 * 50. With n seeds t
-# would be sqrt(n / 2): 2.236 of ten, where 2.262 is wanted, 2.345 of eleven, where 2.228 is
-is 'two seeds: t' '-685.310237 585.310237 0.500000  11' \
+# would be sqrt(n / 2): 2.236 of ten, where 2.262 is wanted, 2.345 of eleven, where 2.228 is. All sentences say the same, so
+# the mixed interval is this one
+is 'two seeds: t' '-685.310237 585.310237 0.500000 undecided 11' \
   "$(for c in low high p verdict seeds_wanted; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+is 'two seeds: mixed' '-685.310237 585.310237 0.500000' \
+  "$(for c in mixed_low mixed_high mixed_p; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+is 'text: undecided' '0.500 undecided' "$("$SYN" compare ${two% --tsv} -o two --seeds 2 2>err | grep -o '0.500 undecided' | head -n 1)"
+# differences of the seeds -50 and 0, of the first sentence 0, of the second -50: the bootstrap has 0, -25, -50 in 1/4, 1/2, 1/4
+# of its samples, variance 312.5, the seeds have 625: t = 25 / sqrt(937.5), of 937.5^2 / (312.5^2 + 625^2) = 1.8 degrees of
+# freedom, so 1: p = 1 - 2 / pi atan(t) = 0.564
+hand two 2 1 a x
+"$SYN" compare $two -o two --seeds 2 >t 2>err
+between 'sentences and seeds: mixed' 0.55 0.58 "$(cell t R exact mixed_p)"
+is 'sentences and seeds: the seeds alone' '0.500000' "$(cell t R exact p)"
+is 'no samples: no mixed test' '0.500000 -' "$("$SYN" compare $two -o two --seeds 2 --samples 0 2>err >t; cell t R exact p) $(cell t R exact mixed_p)-"
 # three seeds, wer: differences 100, 150, 100 of 0, 0, 0: t = 7, p of two degrees of freedom 0.0198
 "$SYN" compare $two -o two --seeds 3 >t 2>err
 for seed in 1 2 3; do hand two 1 $seed a b; hand two 2 $seed x x; done
@@ -161,7 +173,7 @@ hand two 2 2 'x x' x
 "$SYN" compare $two -o two --seeds 3 >t 2>err
 is 'three seeds: lower is better' '116.666667 0.019804 worse 3' \
   "$(for c in difference p verdict seeds_wanted; do cell t R wer $c; done | tr '\n' ' ' | sed 's/ $//')"
-is 'all seeds differ alike: no t' '-100.000000  ' "$(cell t R exact difference) $(cell t R exact p) $(cell t R exact verdict)"
+is 'all seeds differ alike: no t' '-100.000000  undecided' "$(cell t R exact difference) $(cell t R exact p) $(cell t R exact verdict)"
 # a second row halves what the first p says (Holm), and the verdict is gone
 three=$(echo "$two" | sed 's/--kinds V,R/--kinds V,R,D/')
 "$SYN" compare $three -o three --seeds 3 >t 2>err
@@ -169,7 +181,7 @@ for seed in 1 2 3; do hand three 1 $seed a b; hand three 2 $seed x x; hand three
 hand three 2 2 'x x' x
 hand three 3 1 a b
 "$SYN" compare $three -o three --seeds 3 >t 2>err
-is 'Holm: two rows' '0.039608 worse 0.183503 ' "$(cell t R wer p) $(cell t R wer verdict) $(cell t D wer p) $(cell t D wer verdict)"
+is 'Holm: two rows' '0.039608 worse 0.183503 undecided' "$(cell t R wer p) $(cell t R wer verdict) $(cell t D wer p) $(cell t D wer verdict)"
 # 10 of 100 lines are right in one row alone: the difference is binomial, of n 100 and p 0.1: 95 % are in 5 ... 16
 awk 'BEGIN { for (i = 0; i < 100; i++) printf "a\t%s\n", i % 2 ? "a" : "b" }' >many.tsv
 many="--data data.tsv --test many.tsv $small $chains --steps 2 --kinds V,R --seeds 1 --metric exact,f1 --tsv"
@@ -271,7 +283,7 @@ is 'an option of --preset may vary' '0 d-model=8;d-model=16;' "$? $(sed 1d t | c
 tab=$(printf '\t')
 "$SYN" compare $bare --heads 2 --vary "encoder=pos->
   norm;pos$tab->norm" -o lines --tsv >t 2>err
-is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 19' \
+is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 22' \
   "$? $(sed 1d t | cut -f 1 | tr '\n' ';') $(awk -F '\t' '{ print NF }' t | uniq | tr '\n' ' ' | sed 's/ $//')"
 "$SYN" compare $one --kinds V,R --page inside/page.html -o inside >out 2>err
 is 'the page in the folder of results' '0 1' "$? $(grep -c '<h1>' inside/page.html)"

@@ -1128,18 +1128,18 @@ static void run_all(comparison *k) {
 }
 
 /* ==============================================================================================
-   >>tool significance   the test over seeds; beside it the bootstrap over sentences and seeds
+   >>tool significance   the test over seeds; beside it the mixed one and the bootstrap over sentences
    ============================================================================================== */
 
-/* Which row is better is asked of other seeds and other sentences than these. The verdict comes from
-   the seeds: >>tool statistics. With one seed there is none, since training it again may turn the
-   difference round.
+/* Which row is better is asked of other seeds than these. The verdict comes from them: >>tool
+   statistics. It is "undecided" where p is not below 0.05, so where fewer seeds were trained than
+   are wanted, and with one seed, since training it again may turn the difference round.
 
    The bootstrap beside it draws as many sentences with replacement as the test has (Koehn 2004,
-   "Statistical significance tests for machine translation evaluation") and as many seeds as there
-   are, the same ones for all rows; the value of a row is the mean over the drawn seeds of the metric
-   on the drawn sentences. With one seed this is Koehn's test of two given models. Of a few seeds it
-   says less than it seems: they are drawn from so few that the interval is too narrow.
+   "Statistical significance tests for machine translation evaluation"), the same ones for all rows
+   and seeds; the value of a row is the mean over its seeds of the metric on the drawn sentences. So
+   it compares these trained models, whatever other seeds would give. The variance of its
+   differences is that of the sentences in the mixed test.
 
      p = 2 (1 + samples whose difference is 0 or of the other sign than on the whole test)
          / (1 + samples), at most 1
@@ -1336,9 +1336,11 @@ typedef struct result {
   size_t n;               /* finished runs */
   double mean, deviation; /* deviation: of the sample, n - 1 below the line; 0 of one run */
   int alike;              /* 1: all runs are done and measure the same as the first row */
-  seed_test seeds;        /* against the first row, of which this is zeroed */
+  int compared;           /* 1: with the first row, which is another one */
+  seed_test seeds, mixed; /* if compared; mixed.n is 0 without samples */
   int sampled;            /* 1: the rest holds */
   double low, high, p;    /* of the bootstrap */
+  double variance;        /* of its differences */
 } result;
 
 static size_t draw(syn_random *r, size_t n) {
@@ -1346,24 +1348,19 @@ static size_t draw(syn_random *r, size_t n) {
 }
 
 /* Fills result.sample of a row whose runs are all done; m [seeds] are those of the row. The draws
-   depend on the numbers of seeds, sentences and samples alone. */
+   depend on the numbers of sentences and samples alone. */
 static void bootstrap(const comparison *k, const measured *m, size_t samples, result *out) {
   unsigned *times = (unsigned *)take(m->units, sizeof *times);
-  unsigned *picked = (unsigned *)take(k->seeds, sizeof *picked);
   syn_random random = {1};
   size_t b, i;
   out->sample = (double *)take(samples, sizeof *out->sample);
   for (b = 0; b < samples; b++) {
     memset(times, 0, m->units * sizeof *times);
-    memset(picked, 0, k->seeds * sizeof *picked);
-    for (i = 0; i < k->seeds; i++) picked[draw(&random, k->seeds)]++;
     for (i = 0; i < m->units; i++) times[draw(&random, m->units)]++;
     for (i = 0; i < k->seeds; i++)
-      if (picked[i])
-        out->sample[b] += (double)picked[i] * measured_value(&m[i], times) / (double)k->seeds;
+      out->sample[b] += measured_value(&m[i], times) / (double)k->seeds;
   }
   free(times);
-  free(picked);
 }
 
 /* Whether a and b measure the same sentences; a loss also as many labels in each of them (nats_char:
@@ -1412,12 +1409,16 @@ static void result_of(const comparison *k, size_t row, const char *name, size_t 
 /* The bootstrap of a row against the first one. */
 static void result_sampled(result *r, const result *first, size_t samples) {
   double *d = (double *)take(samples, sizeof *d);
+  double mean = 0.0;
   size_t b, other = 0, edge = (size_t)(0.025 * (double)(samples - 1) + 0.5);
   r->sampled = 1;
   for (b = 0; b < samples; b++) {
     d[b] = r->sample[b] - first->sample[b];
     other += !(r->mean > first->mean ? d[b] > 0.0 : d[b] < 0.0);
+    mean += d[b] / (double)samples;
   }
+  for (b = 0; b < samples && samples > 1; b++)
+    r->variance += (d[b] - mean) * (d[b] - mean) / (double)(samples - 1);
   r->p = 2.0 * (1.0 + (double)other) / (1.0 + (double)samples);
   if (r->p > 1.0) r->p = 1.0;
   qsort(d, samples, sizeof *d, number_order);
@@ -1426,15 +1427,21 @@ static void result_sampled(result *r, const result *first, size_t samples) {
   free(d);
 }
 
-/* The tests over seeds of all rows but the first. */
-static void results_test(const comparison *k, result *r) {
-  seed_test *tests = (seed_test *)take(k->rows, sizeof *tests);
+/* The tests of all rows but the first; sentences: of the test. */
+static void results_test(const comparison *k, result *r, size_t sentences) {
+  seed_test *seeds = (seed_test *)take(k->rows, sizeof *seeds);
+  seed_test *mixed = (seed_test *)take(k->rows, sizeof *mixed);
   size_t i;
-  for (i = 1; i < k->rows; i++)
-    if (r[0].alike && r[i].alike) tests[i] = seeds_compare(r[i].value, r[0].value, k->seeds);
-  holm_correct(tests, k->rows);
-  for (i = 1; i < k->rows; i++) r[i].seeds = tests[i];
-  free(tests);
+  for (i = 1; i < k->rows; i++) {
+    r[i].compared = r[0].alike && r[i].alike;
+    if (r[i].compared) seeds[i] = seeds_compare(r[i].value, r[0].value, k->seeds);
+    if (r[i].sampled) mixed[i] = mixed_compare(seeds[i], r[i].variance, sentences);
+  }
+  holm_correct(seeds, k->rows);
+  holm_correct(mixed, k->rows);
+  for (i = 1; i < k->rows; i++) r[i].seeds = seeds[i], r[i].mixed = mixed[i];
+  free(seeds);
+  free(mixed);
 }
 
 /* All rows for one metric, tested against the first where both measure the same. */
@@ -1449,7 +1456,7 @@ static result *results_of(const comparison *k, const char *name) {
     result_of(k, i, name, samples, done ? &first : NULL, &r[i]);
     if (i && r[0].sample && r[i].sample) result_sampled(&r[i], &r[0], samples);
   }
-  results_test(k, r);
+  results_test(k, r, first.units);
   measured_free(&first);
   return r;
 }
@@ -1468,9 +1475,10 @@ static int lower_is_better(const char *name) {
   return is_loss_metric(syn_text_of(name)) || in_choices("ter|wer|per", name);
 }
 
-/* "better" and "worse" at p < 0.05, over the seeds. */
+/* "better" and "worse" at p < 0.05, over the seeds; "undecided": by so many seeds. */
 static const char *verdict(const result *r, const char *name) {
-  if (!r->seeds.n || r->seeds.p >= 0.05) return "";
+  if (!r->compared) return "";
+  if (!r->seeds.n || r->seeds.p >= 0.05) return "undecided";
   return (r->seeds.difference < 0.0) == lower_is_better(name) ? "better" : "worse";
 }
 
@@ -1503,7 +1511,7 @@ static row_costs costs_of(const comparison *k, size_t row) {
 }
 
 /* The cells of a table for people, row 0 with the titles; empty: no value. */
-#define COLUMNS 14
+#define COLUMNS 15
 typedef char cells[COLUMNS][48];
 
 static void cells_of(const comparison *k, size_t row, const char *name, const result *r,
@@ -1515,25 +1523,28 @@ static void cells_of(const comparison *k, size_t row, const char *name, const re
   if (!r->n) return;
   snprintf(out[2], 48, "%.*f", digits, r->mean);
   if (r->n > 1) snprintf(out[3], 48, "%.*f", digits, r->deviation);
-  if (row && r->alike) snprintf(out[4], 48, "%+.*f", digits, r->seeds.difference);
+  if (r->compared) snprintf(out[4], 48, "%+.*f", digits, r->seeds.difference);
+  snprintf(out[6], 48, "%s", verdict(r, name));
   if (r->seeds.n) {
     size_t wanted = seeds_wanted(&r->seeds);
     snprintf(out[5], 48, "%+.*f to %+.*f", digits, r->seeds.low, digits, r->seeds.high);
-    snprintf(out[6], 48, "%.3f%s%s", r->seeds.p, *verdict(r, name) ? " " : "", verdict(r, name));
+    snprintf(out[6], 48, "%.3f %s", r->seeds.p, verdict(r, name));
     if (wanted) snprintf(out[7], 48, "%lu", (unsigned long)wanted);
     else snprintf(out[7], 48, ">%d", MOST_SEEDS);
   }
-  if (r->sampled) snprintf(out[8], 48, "%+.*f to %+.*f", digits, r->low, digits, r->high);
-  snprintf(out[9], 48, "%.2f %%", 100.0 * c.unknown);
-  snprintf(out[10], 48, "%.0f", c.parameters);
-  snprintf(out[11], 48, "%.0f", c.updates);
-  snprintf(out[12], 48, "%.2f", c.rate);
-  snprintf(out[13], 48, "%.2f", c.minutes);
+  if (r->mixed.n)
+    snprintf(out[8], 48, "%+.*f to %+.*f", digits, r->mixed.low, digits, r->mixed.high);
+  if (r->sampled) snprintf(out[9], 48, "%+.*f to %+.*f", digits, r->low, digits, r->high);
+  snprintf(out[10], 48, "%.2f %%", 100.0 * c.unknown);
+  snprintf(out[11], 48, "%.0f", c.parameters);
+  snprintf(out[12], 48, "%.0f", c.updates);
+  snprintf(out[13], 48, "%.2f", c.rate);
+  snprintf(out[14], 48, "%.2f", c.minutes);
 }
 
 static const char *const titles[COLUMNS] = {
-    "", "seeds", "", "deviation", "difference", "95 %", "p", "seeds wanted", "bootstrap", "unknown",
-    "parameters", "updates", "updates/s", "minutes"};
+    "", "seeds", "", "deviation", "difference", "95 %", "p", "seeds wanted", "mixed 95 %", "bootstrap",
+    "unknown", "parameters", "updates", "updates/s", "minutes"};
 
 /* One table; of the first column the name of the row stands for the cell. */
 static void put_table(buffer *b, const comparison *k, const char *name, const result *r,
@@ -1576,12 +1587,15 @@ static void put_tsv(buffer *b, const comparison *k, const char *name, const resu
     put_format(b, "\t%s\t%lu\t", name, (unsigned long)r->n);
     if (r->n) put_format(b, "%.6f\t%.6f\t", r->mean, r->deviation);
     else put_format(b, "\t\t");
-    if (i && r->alike) put_format(b, "%.6f", r->seeds.difference);
+    if (r->compared) put_format(b, "%.6f", r->seeds.difference);
     if (r->seeds.n)
       put_format(b, "\t%.6f\t%.6f\t%.6f\t%s\t%lu\t", r->seeds.low, r->seeds.high, r->seeds.p,
                  verdict(r, name), (unsigned long)seeds_wanted(&r->seeds));
-    else put_format(b, "\t\t\t\t\t\t");
+    else put_format(b, "\t\t\t\t%s\t\t", verdict(r, name));
     if (r->sampled) put_format(b, "%.6f\t%.6f\t%.6f\t", r->low, r->high, r->p);
+    else put_format(b, "\t\t\t");
+    if (r->mixed.n)
+      put_format(b, "%.6f\t%.6f\t%.6f\t", r->mixed.low, r->mixed.high, r->mixed.p);
     else put_format(b, "\t\t\t");
     if (r->n)
       put_format(b, "%.0f\t%.0f\t%.3f\t%.3f\t%.6f\n", c.parameters, c.updates, c.rate, c.minutes,
@@ -1611,7 +1625,7 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_byte(b, ']');
     put_json_number(b, "mean", r->n ? r->mean : none, 6);
     put_json_number(b, "deviation", r->n ? r->deviation : none, 6);
-    put_json_number(b, "difference", i && r->alike ? r->seeds.difference : none, 6);
+    put_json_number(b, "difference", r->compared ? r->seeds.difference : none, 6);
     put_json_number(b, "low", r->seeds.n ? r->seeds.low : none, 6);
     put_json_number(b, "high", r->seeds.n ? r->seeds.high : none, 6);
     put_json_number(b, "p", r->seeds.n ? r->seeds.p : none, 6);
@@ -1620,6 +1634,9 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_json_number(b, "bootstrap_low", r->sampled ? r->low : none, 6);
     put_json_number(b, "bootstrap_high", r->sampled ? r->high : none, 6);
     put_json_number(b, "bootstrap_p", r->sampled ? r->p : none, 6);
+    put_json_number(b, "mixed_low", r->mixed.n ? r->mixed.low : none, 6);
+    put_json_number(b, "mixed_high", r->mixed.n ? r->mixed.high : none, 6);
+    put_json_number(b, "mixed_p", r->mixed.n ? r->mixed.p : none, 6);
     put_json_number(b, "parameters", r->n ? c.parameters : none, 0);
     put_json_number(b, "updates", r->n ? c.updates : none, 0);
     put_json_number(b, "updates_per_s", r->n ? c.rate : none, 3);
@@ -1726,7 +1743,8 @@ static void print_tables(const comparison *k) {
   if (opt_flag(k->a, "tsv")) format = "tsv";
   if (strcmp(format, "tsv") == 0)
     put_format(&out, "row\tmetric\tseeds\tmean\tdeviation\tdifference\tlow\thigh\tp\tverdict\t"
-               "seeds_wanted\tbootstrap_low\tbootstrap_high\tbootstrap_p\tparameters\tupdates\tupdates_per_s\tminutes\tunknown\n");
+               "seeds_wanted\tbootstrap_low\tbootstrap_high\tbootstrap_p\tmixed_low\tmixed_high\tmixed_p\t"
+               "parameters\tupdates\tupdates_per_s\tminutes\tunknown\n");
   for (i = 0; i < k->metrics.count; i++) {
     const char *name = k->metrics.at[i];
     result *r = results_of(k, name);
@@ -1750,7 +1768,7 @@ static void print_tables(const comparison *k) {
    >>tool compare   the command
    ============================================================================================== */
 
-/* Reads --kinds and every --vary; one row without either. */
+/* Reads --kinds and every --vary. */
 static void compare_rows(comparison *k) {
   const arguments *a = k->a;
   axis *axes;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* ==============================================================================================
-   >>tool statistics   paired t test over seeds, Holm's correction for several rows
+   >>tool statistics   paired t test over seeds, mixed over sentences, Holm's correction
    ============================================================================================== */
 
 /* A row differs from the first one by d_s = row_s - first_s with seed s. Over n seeds, with their
@@ -17,11 +17,17 @@
    seeds, so what a seed does to both leaves the difference (paired test). Of m rows that are
    compared with the first, the least p is multiplied by m, the next by m - 1 ..., and none becomes
    smaller than one before it (Holm 1979): with no difference anywhere, some row gets p < 0.05 in at
-   most one of twenty tables. */
+   most one of twenty tables.
+
+   The mixed test asks the same of other sentences, too. The mean difference over these seeds has a
+   variance v over samples of sentences, so the variance of d is deviation^2 / n + v. What a seed does
+   to single sentences is in both terms: the interval is a little too wide. Its degrees of freedom
+   are those of Satterthwaite 1946, rounded down. */
 
 typedef struct seed_test {
   size_t n;     /* seeds; 0: not tested, as there are fewer than two, or all d_s are equal */
-  double difference, deviation, low, high;
+  double difference, low, high;
+  double deviation; /* mixed: that of d, times sqrt(n) */
   double p;     /* two-sided; corrected by holm_correct */
   double times; /* what holm_correct multiplied p by */
 } seed_test;
@@ -54,10 +60,17 @@ static double t_bound(double probability, size_t df) {
   return high;
 }
 
+/* Fills in what follows from n, difference and deviation. */
+static void test_fill(seed_test *r, size_t df) {
+  const double error = r->deviation / sqrt((double)r->n), half = t_bound(0.05, df) * error;
+  r->low = r->difference - half;
+  r->high = r->difference + half;
+  r->p = t_probability(r->difference / error, df);
+}
+
 /* row and first have the values of n seeds, in their order. */
 static seed_test seeds_compare(const double *row, const double *first, size_t n) {
   seed_test r = {0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0};
-  double error;
   size_t s;
   for (s = 0; s < n; s++) r.difference += (row[s] - first[s]) / (double)n;
   if (n < 2) return r;
@@ -67,11 +80,22 @@ static seed_test seeds_compare(const double *row, const double *first, size_t n)
   }
   r.deviation = sqrt(r.deviation);
   if (!(r.deviation > 1e-12 * fabs(r.difference))) return r; /* a NaN is not tested, either */
-  error = r.deviation / sqrt((double)n);
   r.n = n;
-  r.low = r.difference - t_bound(0.05, n - 1) * error;
-  r.high = r.difference + t_bound(0.05, n - 1) * error;
-  r.p = t_probability(r.difference / error, n - 1);
+  test_fill(&r, n - 1);
+  return r;
+}
+
+/* The mixed test; variance is v, of `sentences` sentences. r is of seeds_compare, not yet corrected. */
+static seed_test mixed_compare(seed_test r, double variance, size_t sentences) {
+  double of_seeds, total, freedom;
+  if (sentences < 2) r.n = 0;
+  if (!r.n) return r;
+  of_seeds = r.deviation * r.deviation / (double)r.n;
+  total = of_seeds + variance;
+  freedom = total * total / (of_seeds * of_seeds / (double)(r.n - 1) +
+                             variance * variance / (double)(sentences - 1));
+  r.deviation = sqrt(total * (double)r.n);
+  test_fill(&r, (size_t)freedom);
   return r;
 }
 

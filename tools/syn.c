@@ -235,7 +235,9 @@ static const option compare_own[] = {
      "parentheses never does. encoder=@NAME: the text of that preset; @presets: of all; "
      "encoder=NAME: TEXT names the row, decoder as well. May be "
      "repeated, also beside --kinds: a row for each combination"},
-    {"seeds", 0, INT, "3", "1..10000", "runs of a row: with --seed and the numbers that follow it"},
+    {"seeds", 0, INT, "3", "1..10000",
+     "runs of a row: with --seed and the numbers that follow it. A row is better or worse than the "
+     "first at p < 0.05, else undecided at this size; the column seeds wanted says which would decide"},
     {"seed", 0, BIG, "1", "", "of the first run of a row"},
     {"test", 0, READS, "", "FILE", "as --data, to measure the models"},
     {"test-src", 0, READS, "", "FILE", "as --src"},
@@ -243,8 +245,8 @@ static const option compare_own[] = {
     {"metric", 0, TEXT, "", "LIST",
      "as for eval; not given: bleu, lm: nats, classify and tag: accuracy"},
     {"samples", 0, INT, "1000", "0..1000000",
-     "of the paired bootstrap beside the t test over seeds: sentences and seeds drawn with "
-     "replacement (Koehn 2004; two-sided); 0: none"},
+     "of the paired bootstrap over test sentences (Koehn 2004; two-sided) and of the mixed interval, "
+     "over seeds and sentences, beside the t test over seeds; 0: neither"},
     {"jobs", 0, INT, "0", "0..1024",
      "runs at a time; 0: as many as the cores hold with --threads each"},
     {"folder", 'o', WRITES, "compare", "DIR",
