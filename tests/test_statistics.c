@@ -173,8 +173,8 @@ static void rows_make(syn_data *d, int rows, uint64_t seed) {
 /* D and BD with as many hidden units are one network of two names, so another one of initial values: each table trains both
    with the same seeds, and tests row D against itself with other seeds, too. */
 static void test_trainings(void) {
-  enum { SEEDS = 5, MOST = 100 };
-  const int tables = CHECK_SHORT ? 10 : MOST;
+  enum { SEEDS = 5, MOST = 200 };
+  const int tables = CHECK_SHORT ? 20 : MOST;
   const double margin = 3.0 * sqrt(0.05 * 0.95 * tables); /* of so few tables */
   int table, names = 0, seeds = 0, s;
   double d[2][SEEDS], bd[SEEDS];
@@ -197,7 +197,6 @@ static void test_trainings(void) {
   CHECK(!c.status, "%s", c.message);
   CHECK(names <= 0.05 * tables + margin, "two names of a network: %d of %d tables have a false alarm", names, tables);
   CHECK(seeds <= 0.025 * tables + margin, "other seeds: %d of %d tables have a false alarm", seeds, tables / 2);
-  if (getenv("SHOW")) printf("%d %d of %d\n", names, seeds, tables);
   syn_data_free(data);
   syn_data_free(test);
 }
