@@ -18,6 +18,9 @@ typedef struct syn_trace_config {
   /* most numbers that an array of a sentence, or a parameter, may have to be written in full; of
      larger ones a summary is written. 0: 32,768 and 2,048 */
   size_t values, weights;
+  /* so many numbers of larger parameters are written all the same, those of the first layers, without
+     their gradients */
+  size_t spare;
   const float *loss; /* of syn_run_backward; null: the pass was forward */
   /* the texts that the tokens were made of, or empty: a token that is unknown is shown as its own
      text, as far as the tokens can be found in the text, one after the other */
@@ -66,6 +69,7 @@ typedef struct document_writer {
   syn_text texts[2]; /* source, target */
   int sentence, own;
   size_t values, weights; /* largest arrays that are written in full */
+  size_t spare;           /* of larger parameters */
   int ok;                 /* 0: the sink failed, it is not called again */
 } document_writer;
 
@@ -174,14 +178,15 @@ static void doc_array(document_writer *w, const char *name, const float *x, size
   else doc_floats(w, x, n);
 }
 
-static void doc_value(document_writer *w, const syn_value *v, size_t most) {
-  size_t n = 1;
+static void doc_value(document_writer *w, const syn_value *v, size_t most, size_t *spare) {
+  size_t n = 1, more = 0;
   int i;
   for (i = 0; i < v->rank; i++) n *= (size_t)v->shape[i];
   for (i = 0; i < v->rank; i++) doc_put(w, "%s\"%s\"", i ? "," : "{\"axes\":[", v->axes[i]);
   for (i = 0; i < v->rank; i++) doc_put(w, "%s%d", i ? "," : "],\"shape\":[", v->shape[i]);
   doc_put(w, v->rank ? "]" : "{\"axes\":[],\"shape\":[]");
-  doc_array(w, "x", v->x, n, most);
+  if (n > most && n <= *spare) *spare -= more = n;
+  doc_array(w, "x", v->x, n, more ? more : most);
   doc_array(w, "dx", v->dx, n, most);
   doc_put(w, "}");
 }
@@ -298,7 +303,7 @@ static void doc_passes(document_writer *w, const float *z, int width) {
   if (done) doc_number(w, "\"loss\":", (double)*w->loss);
   else doc_put(w, "\"loss\":null");
   doc_number(w, ",\"smoothing\":", (double)syn_model_config(w->m)->label_smoothing);
-  if (done && plain - plain == 0.0) doc_number(w, ",\"cross_entropy\":", plain);
+  if (done && width && plain - plain == 0.0) doc_number(w, ",\"cross_entropy\":", plain);
   else doc_put(w, ",\"cross_entropy\":null");
   doc_put(w, ",\"own\":%s}", w->own ? "true" : "false");
 }
@@ -341,10 +346,11 @@ static void doc_vocabulary(document_writer *w, int width) {
 
 /* What a node keeps of the last pass: its output, its parts, its attention weights. */
 static void doc_part(document_writer *w, const syn_node *n, const char *part) {
+  size_t none = 0;
   syn_value v;
   memset(&v, 0, sizeof v);
   if (w->r) syn_run_node(w->r, n, part, w->sentence, &v);
-  doc_value(w, &v, w->values);
+  doc_value(w, &v, w->values, &none);
 }
 static void doc_node_values(document_writer *w, const syn_node *n) {
   int i;
@@ -395,7 +401,7 @@ static void doc_param(document_writer *w, const syn_param *p) {
   doc_put(w, "{");
   doc_field(w, "name", p->name);
   doc_put(w, ",\"trained\":%d,\"value\":", p->trained);
-  doc_value(w, &v, w->weights);
+  doc_value(w, &v, w->weights, &w->spare);
   doc_put(w, "}");
 }
 
@@ -474,6 +480,7 @@ static inline syn_status syn_trace(const syn_model *m, const syn_run *r, const s
   w.m = m;
   if (k) {
     w.sentence = k->sentence, w.values = k->values, w.weights = k->weights, w.loss = k->loss;
+    w.spare = k->spare;
     w.texts[0] = k->source, w.texts[1] = k->target, w.own = k->own;
   }
   if (w.sentence && !syn_run_tokens(r, SYN_SRC, w.sentence, &count) &&

@@ -332,7 +332,7 @@ static const option trace_options[] = {
     {"count", 0, INT, "1", "1..1000", "lines of --data"},
     {"log", 0, READS, "", "FILE", "what train printed, with or without --json: the loss curve"},
     {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},
-    {"weights", 0, INT, "2048", "1..", "likewise larger parameters"},
+    {"weights", 0, INT, "2048", "1..", "likewise larger parameters; not given: more in 1 MB"},
     {"pgm", 0, WRITES, "", "DIR", "also writes each map as DIR/SENTENCE.LAYER.HEAD.pgm"},
     {"cell", 0, INT, "8", "1..64", "pixels of a weight in these"},
     NETWORK_OPTIONS,

@@ -176,12 +176,28 @@ static void token_text(token_row *t, task of, const syn_tokenizer *by, syn_text 
 /* What the network reads and is to answer: tokens of the source, of the decoder, labels. */
 typedef struct trace_rows {
   token_row row[3];
+  number_list x[2]; /* instead of tokens: features of the source, with row[0].count rows; targets */
   syn_text text[2]; /* of the source, of the decoder */
 } trace_rows;
 
 static void rows_free(trace_rows *r) {
   int k;
   for (k = 0; k < 3; k++) free(r->row[k].ids), free(r->row[k].e.ids);
+  for (k = 0; k < 2; k++) free(r->x[k].at);
+}
+
+/* The numbers of pair i of a model of signals, and those that it is to answer. */
+static void trace_numbers(const tracer *t, const syn_config *k, const pairs *p, size_t i,
+                          trace_rows *r) {
+  const int rows = read_rows(&r->x[0], p->side[0][i], k->src_features, p->names[0], line_of(p, i));
+  int n;
+  r->row[0].count = rows;
+  r->x[1].count = 0;
+  if (t->of < REGRESS || !p->side[1][i].at) return;
+  n = read_rows(&r->x[1], p->side[1][i], k->outputs, p->names[1], line_of(p, i));
+  if (n != (t->of == REGRESS ? 1 : rows))
+    fail(FAILED_JOB, "%s line %lu has %d rows of targets for %d rows of features", p->names[1],
+         line_of(p, i), n, rows);
 }
 
 /* Makes the rows of pair i. The labels of a decoder are its input, one token later, and the end. */
@@ -192,11 +208,12 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
   int k;
   for (k = 0; k < 3; k++) r->row[k].count = 0;
   memset(r->text, 0, sizeof r->text);
-  if (t->of != LM) r->text[0] = p->side[0][i];
   if (t->of < CLASSIFY) r->text[1] = first_alternative(p, i);
-  if (t->of != LM) token_text(&r->row[0], t->of, syn_model_tokenizer(m, SYN_SRC), p->side[0][i]);
+  if (syn_model_config(m)->src_features) trace_numbers(t, syn_model_config(m), p, i, r);
+  else if (t->of != LM) r->text[0] = p->side[0][i];
+  if (r->text[0].at) token_text(&r->row[0], t->of, syn_model_tokenizer(m, SYN_SRC), p->side[0][i]);
   k = r->row[0].count;
-  if (t->of == SEQ2SEQ || t->of == CLASSIFY) token_put(&r->row[0], &end, 1);
+  if (r->text[0].at && (t->of == SEQ2SEQ || t->of == CLASSIFY)) token_put(&r->row[0], &end, 1);
   if (t->of >= CLASSIFY) {
     if (!target || !p->side[1][i].at || t->of == MLM) return;
     k = encode_labels(&r->row[2].e, p, i, target, k);
@@ -207,6 +224,23 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
   token_text(&r->row[1], t->of, target, r->text[1]);
   token_put(&r->row[2], r->row[1].ids + 1, r->row[1].count - 1);
   token_put(&r->row[2], &end, 1);
+}
+
+/* How many numbers of parameters above --weights still fit a page of 1 MB, so that the sums of the
+   first layers have all their operands. A page of several documents has none. */
+static size_t trace_spare(const tracer *t, const syn_run *r, const syn_trace_config *config) {
+  const size_t most = 995000;
+  buffer probe = {NULL, 0, 0};
+  syn_sink sink = {trace_write, &probe};
+  size_t size = t->page.size, i;
+  if (t->m[1] || opt_given(t->a, "input2") || opt_int(t->a, "count") > 1 ||
+      opt_given(t->a, "weights") || t->documents)
+    return 0;
+  for (i = 0; i < COUNT(trace_page); i++) size += strlen(trace_page[i]);
+  syn_trace(t->m[0], r, config, &sink);
+  size += probe.size;
+  free(probe.at);
+  return size < most ? (most - size) / 16 * 3 : 0; /* 3 numbers are 16 characters */
 }
 
 /* Runs model k over the rows, backward too where there are labels, and writes the document. Of
@@ -224,18 +258,22 @@ static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) 
   memset(&config, 0, sizeof config);
   limits.sentences = b.count = limits.keep = 1;
   limits.src_rows = limits.tgt_rows = limits.length = larger(row[0].count, row[1].count);
-  if (row[0].count) b.src = row[0].ids, b.src_width = row[0].count;
+  if (rows->x[0].count) b.features = rows->x[0].at, b.lengths = &row[0].count;
+  else if (row[0].count) b.src = row[0].ids;
+  b.src_width = row[0].count;
+  if (rows->x[1].count) b.targets = rows->x[1].at;
   if (row[1].count) b.tgt = row[1].ids, b.tgt_width = row[1].count;
   if (row[2].count) b.labels = row[2].ids;
   r = syn_run_new(&t->c, t->m[k], &limits);
   if (b.labels && t->of == CLASSIFY && row[2].count != 1) b.labels = NULL;
-  config.loss = b.labels ? &loss : NULL;
-  if (b.labels) syn_run_backward(r, &b, &loss);
+  config.loss = b.labels || b.targets ? &loss : NULL;
+  if (config.loss) syn_run_backward(r, &b, &loss);
   else syn_run_forward(r, &b);
   check(&t->c);
   config.source = rows->text[0], config.target = rows->text[1], config.own = t->own;
   config.values = (size_t)opt_int(t->a, "values");
   config.weights = t->shown ? 1 : (size_t)opt_int(t->a, "weights");
+  config.spare = trace_spare(t, r, &config);
   put_format(&t->page, "%s{\"title\":", t->documents ? "," : "");
   put_quoted(&t->page, title);
   put_format(&t->page, ",\"data\":");
@@ -377,8 +415,12 @@ static void trace_input(tracer *t, const char *input, const char *target) {
   memset(&p, 0, sizeof p);
   p.of = t->of;
   p.count = 1;
+  p.names[0] = input;
   p.names[1] = target;
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
+    if (syn_model_config(t->m[0])->src_features)
+      fail(WRONG_USE, "%s of a model of features wants --%s: it decodes texts alone",
+           t->a->command->name, target);
     trace_fits(t, input, source);
     answer = trace_answer(t, source);
     wanted = syn_text_of(answer);
@@ -426,6 +468,7 @@ static void trace_model(tracer *t) {
   limits.length = 1;
   config.weights = (size_t)opt_int(t->a, "weights");
   r = syn_run_new(&t->c, t->m[0], &limits);
+  config.spare = trace_spare(t, r, &config);
   put_format(&t->page, "{\"title\":\"\",\"data\":");
   syn_trace(t->m[0], r, &config, &sink);
   check(&t->c);
@@ -470,7 +513,8 @@ static void trace_open(tracer *t) {
          syn_model_config(t->m[1])->task);
   if (!opt_given(t->a, "input") && !*opt_text(t->a, "data") && !*opt_text(t->a, "src")) return;
   for (k = 0; k < 2 * (t->m[1] ? 2 : 1); k++)
-    if ((k % 2 || t->of != LM) && (!(k % 2) || t->of < CLASSIFY) &&
+    if ((k % 2 || (t->of != LM && !syn_model_config(t->m[k / 2])->src_features)) &&
+        (!(k % 2) || t->of < CLASSIFY) &&
         !syn_model_tokenizer(t->m[k / 2], k % 2 ? SYN_TGT : SYN_SRC))
       fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text",
            opt_text(t->a, names[k / 2]));

@@ -2,8 +2,8 @@
 
    traceView(element, data) fills the element. data: one document of syn_trace, or
    {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
-   {select(path), step(number),
-     documents}. A further call with the same element replaces the view and
+   {select(path), step(number), documents, explain(document, node, part, indices), pick(node id,
+   part, indices)}: explain gives the sum behind a number, pick shows it. A further call with the same element replaces the view and
    keeps what was chosen there, so that it can show a network that learns.
    No library, no request: the page works offline. */
 function traceView(element, data) {
@@ -34,7 +34,41 @@ function traceView(element, data) {
     aop: 'per head softmax(q (√d K)ᵀ / √c) (√d V):  attention to learned keys and values',
     linformer: 'attention to k learned sums of the sentence',
     fixed_att: 'heads with fixed weights (one place each), further heads learn theirs',
+    features: 'y = (x − mean) · scale', rope: 'y = x;  rotates q and k of later attention by the place',
     res: 'y = x + chain(x)', repeat: 'n copies of a chain'
+  };
+  /* Where each layer was published: by kind, names of WORKS. */
+  const PAPERS = {
+    embedding: 'Bengio 2003', features: 'Ioffe 2015', output: 'Press 2017', pos: 'Vaswani 2017',
+    learn_pos: 'Gehring 2017', types: 'Devlin 2019', ngram: 'Bojanowski 2017',
+    dropout: 'Srivastava 2014', add: 'He 2016', res: 'He 2016', ff: 'Vaswani 2017, Shazeer 2020',
+    cnn: 'Gehring 2017', act: 'Hendrycks 2016', norm: 'Ba 2016', rms_norm: 'Zhang 2019',
+    rnn: 'Hochreiter 1997, Cho 2014', birnn: 'Bahdanau 2015', ssru: 'Kim 2019',
+    highway: 'Srivastava 2015', concat: 'Domhan 2018', parallel_add: 'Domhan 2018',
+    repeat: 'Domhan 2018', universal: 'Dehghani 2019', share: 'Lan 2020', input_feed: 'Luong 2015',
+    pool: 'Devlin 2019', rel_pos: 'Raffel 2020', rope: 'Su 2021', syn_att: 'Tay 2021, Vaswani 2017',
+    mh_dot_src_att: 'Vaswani 2017', mlp_src_att: 'Bahdanau 2015', light_conv: 'Wu 2019',
+    dyn_conv: 'Wu 2019', aop: 'Vaswani 2017', linformer: 'Wang 2020', fixed_att: 'Raganato 2020',
+    softmax: 'Bridle 1990'
+  };
+  const WORKS = {
+    'Ba 2016': 'arxiv.org/abs/1607.06450', 'Bahdanau 2015': 'arxiv.org/abs/1409.0473',
+    'Bengio 2003': 'www.jmlr.org/papers/v3/bengio03a.html',
+    'Bojanowski 2017': 'arxiv.org/abs/1607.04606', 'Cho 2014': 'arxiv.org/abs/1406.1078',
+    'Bridle 1990': 'doi.org/10.1007/978-3-642-76153-9_28',
+    'Dehghani 2019': 'arxiv.org/abs/1807.03819', 'Devlin 2019': 'arxiv.org/abs/1810.04805',
+    'Domhan 2018': 'aclanthology.org/P18-1167', 'Gehring 2017': 'arxiv.org/abs/1705.03122',
+    'He 2016': 'arxiv.org/abs/1512.03385', 'Hendrycks 2016': 'arxiv.org/abs/1606.08415',
+    'Hochreiter 1997': 'doi.org/10.1162/neco.1997.9.8.1735', 'Ioffe 2015': 'arxiv.org/abs/1502.03167',
+    'Kim 2019': 'aclanthology.org/D19-5632', 'Lan 2020': 'arxiv.org/abs/1909.11942',
+    'Luong 2015': 'arxiv.org/abs/1508.04025', 'Press 2017': 'arxiv.org/abs/1608.05859',
+    'Raffel 2020': 'arxiv.org/abs/1910.10683', 'Raganato 2020': 'arxiv.org/abs/2002.10260',
+    'Shazeer 2020': 'arxiv.org/abs/2002.05202',
+    'Srivastava 2014': 'jmlr.org/papers/v15/srivastava14a.html',
+    'Srivastava 2015': 'arxiv.org/abs/1505.00387', 'Su 2021': 'arxiv.org/abs/2104.09864',
+    'Tay 2021': 'arxiv.org/abs/2005.00743', 'Vaswani 2017': 'arxiv.org/abs/1706.03762',
+    'Wang 2020': 'arxiv.org/abs/2006.04768', 'Wu 2019': 'arxiv.org/abs/1901.10430',
+    'Zhang 2019': 'arxiv.org/abs/1910.07467'
   };
   const SPECIAL = ['<padding>', '<unknown>', '<begin>', '<end>'];
   const SIDES = ['encoder', 'decoder'];
@@ -94,6 +128,10 @@ padding:1px 7px;border:1px solid var(--line)}
 min-height:0;text-align:left;font-size:12px}
 .tv table{border-collapse:collapse;font-size:13px}.tv td,.tv th{padding:2px 8px;text-align:left;
 border-bottom:1px solid var(--line);white-space:nowrap}
+.tv a{color:var(--source)}.tv .sum{border-top:1px solid var(--line);margin-top:10px}.tv .sum:focus{outline:none}
+.tv .operand{font:inherit;font-size:13px;padding:0 6px;min-height:24px}
+.tv .mark{position:sticky;right:0;background:var(--card);font-weight:700}
+.tv .mark.right{color:var(--source)}.tv .mark.wrong{color:var(--bad)}
 .tv .key{display:inline-block;width:18px;height:0;border-top:3px solid;vertical-align:middle;
 margin-right:4px}
 .tv .bars{display:grid;grid-template-columns:max-content minmax(60px,200px) max-content;gap:2px 8px;
@@ -266,10 +304,14 @@ align-items:center;justify-content:start;font-size:13px}
     const from = node.in.length ? doc.nodes[node.in[node.in.length - 1]] : null;
     return from ? from.stream : node.stream;
   }
-  /* Scores and weights of later tokens do not exist in a decoder. */
+  /* Scores and weights of later tokens do not exist in a decoder, nor those outside of a window. */
   function isMasked(doc, node, axes, i, j) {
-    return axes[axes.length - 2] === 'query' && side(node) === 'decoder' && j > i &&
-      node.stream === 'target' && keyStream(doc, node) === 'target';
+    if (axes[axes.length - 2] !== 'query' || keyStream(doc, node) !== node.stream) return false;
+    return (side(node) === 'decoder' && j > i) || Math.abs(i - j) >= windowOf(doc, node);
+  }
+  function windowOf(doc, node) {
+    if (node.window === undefined) node.window = Number(argumentsOf(doc, node).window) || Infinity;
+    return node.window;
   }
 
   /* -- state -- */
@@ -277,7 +319,8 @@ align-items:center;justify-content:start;font-size:13px}
   const documents = input.documents.map(d => ({title: d.title, data: prepare(d.data)}));
   const before = element.traceView; /* what was chosen in the view that this one replaces */
   const view = element.traceView = Object.assign({a: 0, b: -1, node: -1, part: 'value', heads: {},
-    open: new Set(), zoom: 1, pos: 0, layer: 0, head: 0, lines: false, query: -1}, before);
+    open: new Set(), zoom: 1, pos: 0, layer: 0, head: 0, lines: false, query: -1, pick: null,
+    trail: []}, before);
   const doc = () => documents[view.a].data;
   const root = html('div', {class: 'tv', tabindex: '-1'});
   const tip = html('div', {class: 'tip', hidden: true, role: 'status'});
@@ -322,7 +365,8 @@ align-items:center;justify-content:start;font-size:13px}
 
   const FONT = '12px system-ui,sans-serif';
   /* Sizes of a map: cells of `cell` by `high` pixels, names in `left` and `top` pixels. options:
-     cell, high, axes [2], label, rowNames, columnNames, largest, hidden(i, j), onhover(i). */
+     cell, high, axes [2], label, rowNames, columnNames, largest, hidden(i, j), onhover(i),
+     onpick(i, j): a click or Enter; picked [i, j]: has a frame. */
   function mapOf(x, rows, columns, options) {
     const m = Object.assign({hidden: () => false}, options, {x: x, rows: rows, columns: columns,
       cursor: null});
@@ -330,7 +374,7 @@ align-items:center;justify-content:start;font-size:13px}
     m.high = options.high || Math.max(m.cell, options.rowNames ? 16 : 4);
     m.high = Math.max(2, Math.min(m.high, Math.floor(12000 / rows)));
     m.canvas = html('canvas', {tabindex: '0', role: 'img', 'aria-label': options.label + ', ' +
-      rows + ' by ' + columns + '; arrow keys read numbers'});
+      rows + ' by ' + columns + '; arrow keys read numbers' + (options.onpick ? ', Enter shows how one is made' : '')});
     m.g = m.canvas.getContext('2d');
     m.g.font = FONT;
     const wide = list => 6 + Math.min(110, Math.max(...list.map(t => m.g.measureText(t).width)));
@@ -370,17 +414,26 @@ align-items:center;justify-content:start;font-size:13px}
     for (let i = 0; i < m.rows; i++) for (let j = 0; j < m.columns; j++) paintCell(m, i, j);
     g.strokeStyle = colors['--line'], g.lineWidth = 1;
     g.strokeRect(m.left + .5, m.top + .5, m.columns * m.cell - 1, m.rows * m.high - 1);
-    if (!m.cursor) return;
     g.strokeStyle = colors['--ink'], g.lineWidth = 2;
-    g.strokeRect(m.left + m.cursor[1] * m.cell, m.top + m.cursor[0] * m.high, m.cell, m.high);
+    for (const at of [m.cursor, m.picked])
+      if (at) g.strokeRect(m.left + at[1] * m.cell, m.top + at[0] * m.high, m.cell, m.high);
   }
   function sayCell(m, cell) {
     const name = (list, k, axis) => axis + ' ' + k + (list ? ' ' + list[k] : '');
     return name(m.rowNames, cell[0], m.axes[0]) + '\n' +
       name(m.columnNames, cell[1], m.axes[1]) + '\n' + (m.hidden(cell[0], cell[1])
-        ? 'hidden by the causal mask' : number(m.x[cell[0] * m.columns + cell[1]]));
+        ? 'hidden by the causal mask or the window' : number(m.x[cell[0] * m.columns + cell[1]]));
+  }
+  function pickCell(m, cell) {
+    if (!m.onpick || m.hidden(...cell)) return;
+    m.picked = cell;
+    paintMap(m), m.onpick(...cell);
   }
   function moveCursor(m, event) {
+    if (m.cursor && (event.key === 'Enter' || event.key === ' ')) {
+      event.preventDefault();
+      return pickCell(m, m.cursor);
+    }
     const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
       ArrowRight: [0, 1]}[event.key];
     if (!move) return;
@@ -395,16 +448,23 @@ align-items:center;justify-content:start;font-size:13px}
   }
   function heatMap(x, rows, columns, options) {
     const m = mapOf(x, rows, columns, options);
-    function show(event) {
+    function cellAt(event) {
       const box = m.canvas.getBoundingClientRect();
       const i = Math.floor((event.clientY - box.top - m.top) / m.high);
       const j = Math.floor((event.clientX - box.left - m.left) / m.cell);
-      const inside = i >= 0 && j >= 0 && i < rows && j < columns;
-      showTip(event, inside ? sayCell(m, [i, j]) : '');
-      if (m.onhover) m.onhover(inside ? i : -1);
+      return i >= 0 && j >= 0 && i < rows && j < columns ? [i, j] : null;
+    }
+    function show(event) {
+      const cell = cellAt(event);
+      showTip(event, cell ? sayCell(m, cell) : '');
+      if (m.onhover) m.onhover(cell ? cell[0] : -1);
     }
     m.canvas.addEventListener('pointermove', show);
     m.canvas.addEventListener('pointerdown', show); /* a finger does not hover */
+    m.canvas.addEventListener('click', event => {
+      const cell = cellAt(event);
+      if (cell) pickCell(m, cell);
+    });
     m.canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
     m.canvas.addEventListener('keydown', event => moveCursor(m, event));
     m.canvas.addEventListener('blur', () => {
@@ -444,11 +504,11 @@ align-items:center;justify-content:start;font-size:13px}
     const rank = value.shape.length, columns = value.shape[rank - 1];
     const rows = rank > 1 ? value.shape[rank - 2] : 1;
     let offset = 0;
-    const choices = html('div', {class: 'row'});
+    const choices = html('div', {class: 'row'}), leading = [];
     for (let axis = 0; axis < rank - 2; axis++) {
       const key = value.axes[axis], size = value.shape[axis];
       const chosen = Math.min(view.heads[key] || 0, size - 1);
-      offset = offset * size + chosen;
+      offset = offset * size + chosen, leading.push(chosen);
       const names = labels(of, node, key, size);
       choices.append(html('label', {class: 'small'}, key + ' ', html('select', {onchange: event => {
         view.heads[key] = event.target.selectedIndex;
@@ -465,7 +525,10 @@ align-items:center;justify-content:start;font-size:13px}
       cell: view.zoom ? fit * view.zoom : 52, high: view.zoom ? 0 : 22, axes: axes, label: title,
         rowNames: labels(of, node, axes[0], rows),
       columnNames: labels(of, node, axes[1], columns), hidden: (i, j) => node &&
-        isMasked(of, node, value.axes, i, j)})), histogram(summary(x), title)]);
+        isMasked(of, node, value.axes, i, j),
+      picked: name === 'x' && isPicked(node, leading) ? view.pick.at.slice(-2) : null,
+      onpick: name === 'x' && rank > 1 ? (i, j) => pick(node.id, view.part, leading.concat(i, j)) :
+        null})), histogram(summary(x), title)]);
     return box;
   }
 
@@ -667,6 +730,413 @@ align-items:center;justify-content:start;font-size:13px}
       svg('text', {x: 12, y: HIGH / 2 + 4}, '✗ ' + (of.error.name || 'not built'))));
   }
 
+  /* -- the sum behind a number -- */
+
+  /* Every layer has a function that computes one number of it again, from numbers of the page. It
+     returns {text, terms: [[name, [operand, ...], product]], lines, result}; result must be the
+     number of the page. An operand is a number with its place: [node, part, indices]. Where the
+     page does not hold an operand in full, `read` throws its name. */
+  const EPSILON = 1e-6; /* of norm and rms_norm */
+  const sigmoid = x => 1 / (1 + Math.exp(-x));
+  const gelu = x => .5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + .044715 * x * x * x)));
+  const CURVES = {relu: x => Math.max(0, x), gelu: gelu, tanh: Math.tanh, sigmoid: sigmoid,
+    swish: x => x * sigmoid(x), quick_gelu: x => x * sigmoid(1.702 * x)};
+  const GATES = {glu: 'sigmoid', swiglu: 'swish', geglu: 'gelu', reglu: 'relu'};
+
+  function operand(x, node, part, at) { return {x: x, node: node, part: part, at: at}; }
+  function read(of, node, part, ...at) {
+    const value = part.startsWith('#') ? parameter(of, node, part.slice(1)) : valueOf(of, node, part);
+    const x = value && numbers(value, 'x');
+    if (!(x instanceof Float32Array))
+      throw (part === 'value' ? node.key : part.replace('#', '')) + (x ? ' (' + x.count +
+        ' numbers)' : '');
+    return operand(x[at.reduce((s, k, axis) => s * value.shape[axis] + k, 0)], node, part, at);
+  }
+  /* Of further sentences the page has summaries of the parameters: those with the same numbers stand
+     in another document in full. */
+  function parameter(of, node, name) {
+    const p = node.params.map(i => of.params[i]).find(q => partName(node, q) === '#' + name);
+    const x = p && numbers(p.value, 'x');
+    if (!x || x instanceof Float32Array) return p ? p.value : null;
+    const same = documents.map(d => d.data.params.find(q => q.name === p.name)).find(q => q &&
+      numbers(q.value, 'x') instanceof Float32Array &&
+      String(summary(numbers(q.value, 'x')).bins) === String(x.bins));
+    return (same || p).value;
+  }
+  function has(of, node, name) { return !!parameter(of, node, name); }
+  function reader(of, node, k) { return of.nodes[node.in[k === undefined ? 0 : k]]; }
+
+  /* Sum of the products of operands: f(k) returns the list of them for k = 0 .. count - 1. */
+  function dot(name, count, f) {
+    const terms = [];
+    for (let k = 0; k < count; k++) {
+      const list = f(k);
+      terms.push([name(k), list, list.reduce((s, o) => s * o.x, 1)]);
+    }
+    return {terms: terms, result: terms.reduce((s, t) => s + t[2], 0)};
+  }
+  /* x W^T + b: the number at `row` of the input and `unit` of the weights. */
+  function product(of, node, from, part, names, row, unit) {
+    const w = parameter(of, node, names[0]), width = w.shape[w.shape.length - 1];
+    const shape = part === 'value' ? [from.width] : from.parts[part].shape.slice(1);
+    const at = k => shape.length < 2 ? [row, k] : [row, Math.floor(k / shape[1]), k % shape[1]];
+    const sum = dot(k => 'k = ' + k, width, k => [read(of, from, part, ...at(k)),
+      read(of, node, '#' + names[0], unit, k)]);
+    sum.text = (part === 'value' ? 'Σ_k x_k ' : 'Σ_k ' + part + '_k ') + names[0] + '_k';
+    if (has(of, node, names[1])) {
+      const b = read(of, node, '#' + names[1], unit);
+      sum.terms.push([names[1], [b], b.x]), sum.result += b.x, sum.text += ' + ' + names[1];
+    }
+    return sum;
+  }
+  /* The words and numbers between the brackets of a layer's text. */
+  function argumentsOf(of, node) {
+    const text = node.place < 0 || !of[side(node)] ? '' :
+      new TextDecoder().decode(new TextEncoder().encode(of[side(node)]).slice(node.place));
+    const inside = (/^\w+\s*\(([^()]*)\)/.exec(text) || ['', ''])[1], all = {list: [], layer:
+      (/^\w+/.exec(text) || [''])[0]};
+    for (const one of inside.split(/[,|]/).map(s => s.trim()).filter(s => s)) {
+      const [name, value] = one.split('=').map(s => s.trim());
+      if (value === undefined) all.list.push(name);
+      else all[name] = value;
+    }
+    all.words = all.list.concat(Object.values(all)).filter(s => /^[a-zA-Z_+]/.test(s));
+    return all;
+  }
+  function curveOf(of, node) {
+    const words = argumentsOf(of, node).words;
+    return words.find(w => CURVES[w] || GATES[w]) || (node.kind === 'cnn' ? 'glu' : 'relu');
+  }
+  /* act(z), or a f(b) of the two halves of a gated layer; z(unit) computes a sum. */
+  function curved(of, node, unit, z) {
+    const word = curveOf(of, node), gate = GATES[word], a = z(unit);
+    if (!gate) {
+      a.lines = [word + '(' + short(a.result) + ')'], a.text = word + '(' + a.text + ')';
+      a.result = CURVES[word](a.result);
+      return a;
+    }
+    const b = z(unit + node.width), f = CURVES[gate](b.result);
+    a.lines = ['the sum above is a = ' + short(a.result), 'the gate is the same sum with row ' +
+      (unit + node.width) + ' of w: b = ' + short(b.result), 'a ' + gate + '(b) = ' +
+      short(a.result) + ' · ' + short(f)];
+    a.text = 'a ' + gate + '(b),  a = ' + a.text, a.result *= f;
+    return a;
+  }
+  function rowOf(of, node, row) {
+    return Array.from({length: node.width}, (_, k) => read(of, node, 'value', row, k));
+  }
+  function normed(of, node, [row, k], mean) {
+    const x = rowOf(of, reader(of, node), row), n = x.length;
+    const m = mean ? x.reduce((s, o) => s + o.x, 0) / n : 0;
+    const v = x.reduce((s, o) => s + (o.x - m) * (o.x - m), 0) / n;
+    const a = argumentsOf(of, node), eps = Number(a.layer === node.kind && (a.eps || a.list[0]) ||
+      EPSILON);
+    const g = read(of, node, '#g', k), y = (x[k].x - m) / Math.sqrt(v + eps) * g.x;
+    const b = has(of, node, 'b') ? read(of, node, '#b', k) : null;
+    return {text: mean ? '(x − mean) / √(var + ' + eps + ') · g + b' : 'x / √(mean of x² + ' + eps +
+      ') · g', terms: [['x', [x[k]], x[k].x], ['g', [g], g.x]].concat(b ? [['b', [b], b.x]] : []),
+    lines: (mean ? ['mean of the row of ' + n + ' numbers: ' + short(m)] : []).concat(
+      (mean ? 'variance of the row: ' : 'mean of the squares of the row: ') + short(v),
+      (mean ? '(' + short(x[k].x) + ' − ' + short(m) + ')' : short(x[k].x)) + ' / ' +
+      short(Math.sqrt(v + eps)) + ' · ' + short(g.x) + (b ? ' + ' + short(b.x) : '')),
+    result: y + (b ? b.x : 0)};
+  }
+  /* The sinusoid of column j at a place. */
+  function sinusoid(layout, d, place, j) {
+    const half = d / 2, pair = layout === 'pair', i = pair ? j >> 1 : j % half;
+    const power = layout === 'tensor2tensor' ? i / Math.max(1, half - 1) : 2 * i / d;
+    const angle = place / Math.pow(10000, power);
+    return (pair ? j % 2 : j >= half) ? Math.cos(angle) : Math.sin(angle);
+  }
+  function placed(of, node, [row, j]) {
+    const a = argumentsOf(of, node), x = read(of, reader(of, node), 'value', row, j);
+    const scale = (a.scale || a.list[0]) === '0' ? 1 : Math.sqrt(node.width);
+    const layout = ['half', 'tensor2tensor'].find(w => a.words.includes(w)) || 'pair';
+    const p = sinusoid(layout, node.width, row + Number(a.first || 0), j);
+    return {text: (scale === 1 ? 'x' : '√d x') + ' + p', terms: [['x', [x], x.x]],
+      lines: [short(scale) + ' · ' + short(x.x) + ' + ' + short(p) + ',  p: the sinusoid of place ' +
+        row + ', column ' + j], result: scale * x.x + p};
+  }
+  function lookedUp(of, node, [row, j]) {
+    const token = of.tokens[node.stream][row], name = partName(node, of.params[node.params[0]]);
+    const w = read(of, node, name, token[0], j);
+    return {text: 'row of the table', terms: [['token ' + tokenText(token) + ', row ' + token[0],
+      [w], w.x]], lines: [], result: w.x};
+  }
+  function convolved(of, node, [row, unit]) {
+    const w = parameter(of, node, 'w'), [, taps, width] = w.shape, a = argumentsOf(of, node);
+    const dilate = Number(a.dilate || 1), from = reader(of, node), rows = from.value.shape[0];
+    const first = side(node) === 'decoder' ? (1 - taps) * dilate : -Math.floor((taps - 1) / 2) * dilate;
+    return curved(of, node, unit, u => {
+      const all = dot(k => 'token ' + (row + first + Math.floor(k / width) * dilate) + ', k = ' +
+        k % width, taps * width, k => {
+        const t = row + first + Math.floor(k / width) * dilate, i = Math.floor(k / width);
+        return t < 0 || t >= rows ? [operand(0, null)] : [read(of, from, 'value', t, k % width),
+          read(of, node, '#w', u, i, k % width)];
+      });
+      const b = read(of, node, '#b', u);
+      all.terms = all.terms.filter(t => t[1].length > 1).concat([['b', [b], b.x]]);
+      return Object.assign(all, {text: 'Σ_i Σ_k x_(t+i),k w_i,k + b', result: all.result + b.x});
+    });
+  }
+
+  /* -- of attention: S, its softmax, the weighted sum of values -- */
+
+  /* The scale of q . k, which q already holds. */
+  function scaleOf(of, node) {
+    const a = argumentsOf(of, node), shape = node.parts.q.shape, dot = /^(mh_)?dot_/.test(a.layer);
+    const s = a.s || (dot && a.list[a.layer.startsWith('mh_') ? 1 : 0]);
+    return a.scale ? Number(a.scale) : 1 / Math.sqrt(Number(s || shape[shape.length - 1]));
+  }
+  /* Row `i` of a part [token, head, width], or [token, width] of one head. */
+  function partAt(of, node, part, i, head, k) {
+    const shape = node.parts[part].shape;
+    return shape.length > 2 ? read(of, node, part, i, Math.floor(head * shape[1] / node.heads), k)
+      : read(of, node, part, i, k);
+  }
+  const SCORES = {
+    V: (of, node, [h, i, j]) => {
+      const width = node.parts.q.shape[node.parts.q.shape.length - 1];
+      const s = dot(k => 'k = ' + k, width, k => [partAt(of, node, 'q', i, h, k),
+        partAt(of, node, 'k', j, h, k)]);
+      return Object.assign(s, {text: 'Σ_k q_k k_k'});
+    },
+    R: (of, node, at) => table(of, node, 'r', at), Fix: (of, node, at) => table(of, node, 'fix', at),
+    FR: (of, node, [h, i, j]) => {
+      const rank = parameter(of, node, 'r1').shape[2];
+      const s = dot(k => 'k = ' + k, rank, k => [read(of, node, '#r1', h, i, k),
+        read(of, node, '#r2', h, j, k)]);
+      return Object.assign(s, {text: 'Σ_k r1_ik r2_jk'});
+    },
+    D: (of, node, [h, i, j]) => {
+      const w = parameter(of, node, 'd_w2');
+      if (!w || w.shape.length !== 3 || !has(of, node, 'd_b2')) throw null;
+      const hidden = k => product(of, node, reader(of, node), 'value', ['d_w1', 'd_b1'], i,
+        h * w.shape[2] + k).result;
+      const s = dot(k => 'k = ' + k, w.shape[2], k => [operand(Math.max(0, hidden(k))),
+        read(of, node, '#d_w2', h, j, k)]);
+      const b = read(of, node, '#d_b2', h, j);
+      s.terms.push(['d_b2', [b], b.x]);
+      return Object.assign(s, {text: 'Σ_k relu(d_w1 x + d_b1)_k d_w2_jk + d_b2_j', result: s.result +
+        b.x});
+    }
+  };
+  function table(of, node, name, at) {
+    const r = read(of, node, '#' + name, ...at);
+    return {text: name + '_ij', terms: [[name, [r], r.x]], result: r.x};
+  }
+  function kindsOf(of, node) {
+    return node.kind === 'syn_att' ? (argumentsOf(of, node).words.find(w =>
+      /^(V|R|Fix|FR|D|BD|FD|Conv|CRC|BCRC|GLU)(\+|$)/.test(w)) || 'V').split('+') : ['V'];
+  }
+  function sharesFor(of, node, head, kinds) {
+    if (!has(of, node, 'alpha')) return kinds.map(() => 1);
+    const a = kinds.map((_, k) => Math.exp(read(of, node, '#alpha', head, k).x));
+    return a.map(x => x / a.reduce((s, y) => s + y, 0));
+  }
+  /* The score of query i and key j of a head: a sum over the kinds of the layer. */
+  function scored(of, node, at) {
+    const kinds = kindsOf(of, node), share = sharesFor(of, node, at[0], kinds);
+    const all = kinds.map((kind, k) => {
+      if (!SCORES[kind]) throw null;
+      const s = SCORES[kind](of, node, at);
+      return {kind: kind, share: share[k], s: s};
+    });
+    return {text: all.map(o => (kinds.length > 1 ? short(o.share) + ' · ' : '') + o.kind).join(' + '),
+      terms: all.flatMap(o => o.s.terms.map(t => [(kinds.length > 1 ? o.kind + ': ' : '') + t[0],
+        t[1], t[2]])),
+      lines: all.map(o => o.kind + ': ' + o.s.text + ' = ' + short(o.s.result)),
+      result: all.reduce((s, o) => s + o.share * o.s.result, 0)};
+  }
+
+  function weighed(of, node, [h, i, j]) {
+    const columns = node.parts.weights.shape[2], seen = [];
+    for (let k = 0; k < columns; k++)
+      if (!isMasked(of, node, ['query', 'key'], i, k)) seen.push({k: k, s: scored(of, node, [h, i, k])});
+    const most = Math.max(...seen.map(o => o.s.result)), names = labels(of, node, 'key', columns);
+    seen.forEach(o => { o.e = Math.exp(o.s.result - most); });
+    const sum = seen.reduce((s, o) => s + o.e, 0), own = seen.find(o => o.k === j);
+    if (!own) return null;
+    return {text: 'exp(S_ij − max) / Σ_k exp(S_ik − max),  S = ' + own.s.text, heads: ['key', 'S_ik',
+      'exp(S_ik − max)'], terms: seen.map(o => [(o.k === j ? '▸ ' : '') + o.k + (names ? ' ' +
+      names[o.k] : ''), [operand(o.s.result)], o.e]), also: {title: 'The score of key ' + j,
+      sum: own.s}, lines: ['max = ' + short(most) + ',  Σ = ' + short(sum), 'exp(' +
+      short(own.s.result) + ' − ' + short(most) + ') / ' + short(sum)], result: own.e / sum};
+  }
+  function gathered(of, node, [i, h, k]) {
+    const names = labels(of, node, 'key', node.parts.weights.shape[2]);
+    return Object.assign(dot(j => 'key ' + j + (names ? ' ' + names[j] : ''),
+      node.parts.weights.shape[2], j => [read(of, node, 'weights', h, i, j),
+        partAt(of, node, 'v', j, h, k)]), {text: 'Σ_j P_ij v_j'});
+  }
+  /* The head of a row of a part, which a layer of one head leaves out of the shape. */
+  function headed(node, part, at) { return node.parts[part].shape.length > 2 ? at : [at[0], 0, at[1]]; }
+  function ofAttention(of, node, part, at) {
+    const from = reader(of, node, part === 'q' ? 0 : node.in.length - 1);
+    if (part === 'weights') return weighed(of, node, at);
+    if (part === 'context') return gathered(of, node, headed(node, part, at));
+    if (part === 'value') return product(of, node, node, 'context', ['w_o', 'b_o'], ...at);
+    if (part === 'scores') { /* tables are not kept: they are parameters */
+      const kept = kindsOf(of, node).filter(kind => !/^(R|Fix|FR)$/.test(kind));
+      const score = SCORES[kept[at.length > 3 ? at[1] : 0]];
+      return score ? score(of, node, [at[0], ...at.slice(-2)]) : null;
+    }
+    const [row, h, k] = headed(node, part, at), shape = node.parts[part].shape;
+    const sum = product(of, node, from, 'value', ['w_' + part, 'b_' + part], row,
+      h * shape[shape.length - 1] + k);
+    const scale = part === 'q' ? scaleOf(of, node) : 1;
+    if (scale !== 1) sum.lines = ['times the scale of the scores, ' + short(scale)];
+    return Object.assign(sum, {result: sum.result * scale});
+  }
+
+  /* By kind: a number of the output of a layer. */
+  const SUMS = {
+    embedding: lookedUp, pos: placed, cnn: convolved,
+    learn_pos: (of, node, [row, j]) => summed([read(of, reader(of, node), 'value', row, j),
+      read(of, node, '#' + own(of, node), row, j)]),
+    types: (of, node, [row, j]) => {
+      const name = own(of, node), last = parameter(of, node, name).shape[0] - 1;
+      const ends = of.tokens[node.stream].slice(0, row).filter(t => t[0] === 3).length;
+      return summed([read(of, reader(of, node), 'value', row, j),
+        read(of, node, '#' + name, Math.min(ends, last), j)]);
+    },
+    features: (of, node, [row, j]) => {
+      const y = read(of, node, 'value', row, j), mean = read(of, node, '#' + own(of, node), j);
+      const scale = read(of, node, '#' + own(of, node, 1), j), x = y.x / scale.x + mean.x;
+      return {text: '(x − mean) · scale', terms: [['mean', [mean], mean.x], ['scale', [scale],
+        scale.x]], lines: ['(' + short(x) + ' − ' + short(mean.x) + ') · ' + short(scale.x)],
+      result: (x - mean.x) * scale.x};
+    },
+    add: (of, node, at) => summed(node.in.map(i => read(of, of.nodes[i], 'value', ...at))),
+    parallel_add: (of, node, at) => summed(node.in.map(i => read(of, of.nodes[i], 'value', ...at))),
+    concat: (of, node, [row, k]) => {
+      const from = node.in.map(i => of.nodes[i]).find(n => k < n.width || (k -= n.width, false));
+      return summed([read(of, from, 'value', row, k)]);
+    },
+    id: (of, node, at) => summed([read(of, reader(of, node), 'value', ...at)]),
+    dropout: (of, node, at) => summed([read(of, reader(of, node), 'value', ...at)]),
+    act: (of, node, at) => curved(of, node, at[1], () =>
+      summed([read(of, reader(of, node), 'value', ...at)])),
+    linear: (of, node, at) => product(of, node, reader(of, node), 'value', ['w', 'b'], ...at),
+    output: (of, node, at) => product(of, node, reader(of, node), 'value', [own(of, node), 'b'], ...at),
+    ff: (of, node, [row, unit]) => curved(of, node, unit, u => product(of, node, reader(of, node),
+      'value', ['w', 'b'], row, u)),
+    norm: (of, node, at) => normed(of, node, at, true),
+    rms_norm: (of, node, at) => normed(of, node, at, false),
+    pool: (of, node, [, k]) => {
+      const from = reader(of, node), rows = from.value.shape[0];
+      if (argumentsOf(of, node).words.includes('first')) return summed([read(of, from, 'value', 0, k)]);
+      const sum = summed(Array.from({length: rows}, (_, i) => read(of, from, 'value', i, k)));
+      return Object.assign(sum, {lines: ['divided by ' + rows + ' rows'], result: sum.result / rows});
+    }
+  };
+  function own(of, node, k) { return partName(node, of.params[node.params[k || 0]]).slice(1); }
+  function summed(list) {
+    return {text: list.length > 1 ? 'a sum' : 'the number itself', terms: list.map(o => [o.node.key,
+      [o], o.x]), result: list.reduce((s, o) => s + o.x, 0)};
+  }
+
+  /* The sum behind a number of a node. {lacks}: the page does not hold this operand in full. null:
+     the layer computes it in more steps than are written here, for instance with positions that
+     rotate q and k; so a sum that does not give the number is never shown. */
+  function explain(of, node, part, at) {
+    const given = read(of, node, part, ...at).x;
+    let sum;
+    try {
+      sum = node.kind === 'syn_att' || node.kind === 'mh_dot_src_att' ? ofAttention(of, node, part, at)
+        : part === 'value' && SUMS[node.kind] ? SUMS[node.kind](of, node, at) : null;
+    } catch (lacks) {
+      if (lacks !== null && typeof lacks !== 'string') throw lacks;
+      return lacks && {lacks: lacks};
+    }
+    return sum && Math.abs(sum.result - given) <= 1e-5 + 1e-4 * Math.abs(given)
+      ? Object.assign(sum, {given: given}) : null;
+  }
+
+  /* A number was chosen: the place moves there, and the sum behind it appears below the maps. */
+  function pick(id, part, at, back) {
+    if (view.pick && !back) view.trail.push(view.pick);
+    const moves = id !== view.node || part !== view.part;
+    view.pick = {id: id, part: part, at: at};
+    const value = valueOf(doc(), doc().nodes[id], part);
+    at.slice(0, -2).forEach((k, axis) => { view.heads[value.axes[axis]] = k; });
+    if (moves) view.part = part, select(id);
+    else drawSum();
+    if (moves) parts.sum.focus({preventScroll: true});
+  }
+  function isPicked(node, leading) {
+    const p = view.pick;
+    return p && node && p.id === node.id && p.part === view.part &&
+      String(p.at.slice(0, -2)) === String(leading);
+  }
+  /* The sum of a number of document k, as a table of its operands; `below`: lines behind it. */
+  function sumView(of, node, part, at) {
+    const name = (part === 'value' ? 'output' : part.replace('#', '')) + '[' + at.join(', ') + ']';
+    const box = html('div', {'data-sum': ''}, html('h3', null, 'How ' + name + ' of ' + node.key +
+      ' is made'));
+    const note = text => add(box, [html('p', {class: 'dim small'}, text)]);
+    if (part.startsWith('#')) return note('A number of the network itself: training made it. ' +
+      'Beside it stands its gradient, where one was computed.');
+    const sum = explain(of, node, part, at);
+    if (!sum) return note('The page does not write this sum out: see the formula of the layer.');
+    if (sum.lacks) return note('The page does not hold ' + sum.lacks + ' in full: syn trace with ' +
+      'a larger --weights or --values writes it, so that the operands can be shown.');
+    add(box, [html('p', {class: 'mono'}, sum.text), termTable(of, sum),
+      (sum.lines || []).map(line => html('div', {class: 'mono'}, line)),
+      html('p', null, '= ', html('b', {'data-result': ''}, number(sum.result)),
+        html('span', {class: 'dim small'}, '  computed here; the network has ' + number(sum.given)))]);
+    if (sum.also) add(box, [html('h3', null, sum.also.title + ': ' + sum.also.sum.text),
+      termTable(of, sum.also.sum), sum.also.sum.lines.map(line => html('div', {class: 'mono'}, line)),
+      html('p', null, '= ', html('b', null, number(sum.also.sum.result)))]);
+    return box;
+  }
+  /* At first the largest terms: they decide what comes out. */
+  function termTable(of, sum) {
+    const few = 12, terms = sum.terms.slice(), most = Math.max(...terms.map(t => t[1].length));
+    if (terms.length > few) terms.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
+    const row = t => html('tr', null, html('td', null, t[0]), Array.from({length: most}, (_, k) =>
+      html('td', {class: 'mono'}, t[1][k] ? operandView(of, t[1][k]) : '')),
+    most > 1 || sum.heads ? html('td', {class: 'mono'}, number(t[2])) : null);
+    const heads = sum.heads || (most > 1 ? ['', 'operand', '× operand', '= product'] : []);
+    const rest = terms.slice(few), table = html('table', null, heads.length ? html('tr', null,
+      heads.map(h => html(h ? 'th' : 'td', null, h))) : null, terms.slice(0, few).map(row));
+    const others = rest.length ? html('p', {class: 'small'}, 'and ' + rest.length + ' smaller ones, ' +
+      'together ' + number(rest.reduce((s, t) => s + t[2], 0)) + ' ', button('show them', null, () => {
+      add(table, rest.map(row)), others.remove();
+      table.parentNode.focus();
+    })) : null;
+    return html('div', null, html('div', {class: 'scroll', tabindex: '0', role: 'group',
+      'aria-label': 'terms'}, table), others);
+  }
+  /* A click goes on to the operand: so a reader can walk back to the tokens. */
+  function operandView(of, o) {
+    if (!o.node || o.at.length < 2 || of !== doc()) return number(o.x);
+    return assign(button(number(o.x), null, () => pick(o.node.id, o.part, o.at)), {class: 'operand',
+      title: (o.part === 'value' ? 'output' : o.part.replace('#', '')) + '[' + o.at.join(', ') +
+      '] of ' + o.node.key});
+  }
+  function drawSum() {
+    const p = view.pick, base = doc().nodes[view.node];
+    const shown = p && base && p.id === base.id && p.part === view.part;
+    parts.sum.hidden = !shown;
+    if (!shown) return parts.sum.replaceChildren();
+    parts.sum.replaceChildren();
+    add(parts.sum, [view.trail.length ? button('◀ the number before', null, () => {
+      const last = view.trail.pop();
+      pick(last.id, last.part, last.at, true);
+      parts.sum.focus({preventScroll: true});
+    }) : null, html('div', {class: view.b >= 0 ? 'two' : ''}, [view.a, view.b].filter(k => k >= 0)
+      .map(k => {
+        const of = documents[k].data;
+        const node = of.nodes.find(n => n.key === base.key && n.kind === base.kind);
+        const value = node && valueOf(of, node, p.part);
+        if (!value || !p.at.every((i, axis) => i < value.shape[axis]) ||
+          !(numbers(value, 'x') instanceof Float32Array))
+          return html('p', {class: 'dim'}, 'This network has no such number.');
+        return sumView(of, node, p.part, p.at);
+      }))]);
+  }
+
   /* -- details of a node -- */
 
   function shapeText(value, node) {
@@ -724,6 +1194,12 @@ align-items:center;justify-content:start;font-size:13px}
     return box;
   }
 
+  function papersView(kind) {
+    if (!PAPERS[kind]) return null;
+    return html('div', {class: 'small'}, 'paper: ', PAPERS[kind].split(', ').map((name, i) => [
+      i ? ', ' : '', html('a', {href: 'https://' + WORKS[name], rel: 'noopener', target: '_blank'},
+        name)]));
+  }
   function difference() {
     if (view.b < 0) return null;
     const base = doc().nodes[view.node], other = documents[view.b].data;
@@ -753,6 +1229,7 @@ align-items:center;justify-content:start;font-size:13px}
       html('h2', null, node.kind, ' ', html('span', {class: 'dim mono'}, node.key)),
       html('p', {class: 'mono', style: 'margin:4px 0'}, FORMULAS[node.kind] ||
         'A kind of this program\'s own.'),
+      papersView(node.kind),
       html('div', {class: 'small dim'}, reads.length ? 'reads ' : 'reads tokens', reads.map((n,
         i) => [
         i ? ', ' : '', html('span', {style: 'color:var(--' + n.stream + ')'}, n.key + ' [' +
@@ -773,7 +1250,9 @@ align-items:center;justify-content:start;font-size:13px}
           drawDetail();
         }))),
       difference(),
-      html('div', {class: 'two'}, detailView(view.a), view.b >= 0 ? detailView(view.b) : null));
+      html('div', {class: 'two'}, detailView(view.a), view.b >= 0 ? detailView(view.b) : null),
+      parts.sum);
+    drawSum();
   }
   function copyOf(node, group, copy) {
     const rest = n => n.groups.map(g => g.name === group.name ? '' : g.name + g.copy).join();
@@ -836,7 +1315,7 @@ align-items:center;justify-content:start;font-size:13px}
       'The weights were not computed, or are more ' +
       'than ' + of.limits.values + ' numbers (syn trace --values).' :
         'This network has no such attention.')]);
-    const rowBox = html('div'), picture = html('div', {class: 'scroll'});
+    const rowBox = html('div'), made = html('div', {'aria-live': 'polite'}), picture = html('div', {class: 'scroll'});
     const hover = i => {
       if (i < 0) return;
       view.query = i;
@@ -847,10 +1326,11 @@ align-items:center;justify-content:start;font-size:13px}
     picture.append(view.lines ? linesView(of, n, m, hover) : heatMap(m.x, m.rows, m.columns, {
       cell: cell, high: cell, axes: ['query', 'key'], label: 'attention weights',
       rowNames: m.rowNames, columnNames: m.columnNames, largest: 1, onhover: hover,
+      onpick: (i, j) => made.replaceChildren(sumView(of, n, 'weights', [view.head, i, j])),
       hidden: (i, j) => isMasked(of, n, ['query', 'key'], i, j)}));
     const start = view.query >= 0 && view.query < m.rows ? view.query : Math.min(1, m.rows - 1);
     rowBox.append(rowView(of, n, m, start));
-    return add(box, [html('div', {class: 'two'}, picture, rowBox)]);
+    return add(box, [html('div', {class: 'two'}, picture, rowBox), made]);
   }
   function rowView(of, n, m, i) {
     const row = Array.from(m.x.subarray(i * m.columns, (i + 1) * m.columns), (p, j) => ({p: p,
@@ -932,7 +1412,8 @@ align-items:center;justify-content:start;font-size:13px}
       html('p', {class: 'dim small'}, 'Rows are queries (' + n.stream +
         ' tokens), columns are keys (' +
         keyStream(of, n) + ' tokens).' + (isMasked(of, n, ['query', 'key'], 0, 1)
-          ? ' Hatched: hidden by the causal mask.' : '')),
+          ? ' Hatched: hidden by the causal mask.' : '') + (windowOf(of, n) < Infinity
+          ? ' Hatched: outside of the window of ' + windowOf(of, n) + '.' : '')),
       html('div', {class: 'two'}, attentionPane(view.a), view.b >= 0 ? attentionPane(view.b) :
         null),
       html('h3', null, 'All layers and heads'),
@@ -972,12 +1453,12 @@ align-items:center;justify-content:start;font-size:13px}
       {class: 'token'}, t)))) : null;
   }
   function answersView(of) {
-    if (!of.top || !of.top.length) return null;
+    if (!of.top || !of.top.some(row => row.length)) return null;
     const given = (of.tokens.labels || []).map(tokenLabel), own = of.passes.own;
     const target = tokensOf(of, of.top.length === (of.tokens.target || []).length ? 'target' :
       'source');
-    return html('div', {class: 'scroll'}, html('table', null, html('tr', null,
-      [target && of.top.length > 1 ? 'at' : '',
+    return html('div', {class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'answers'},
+      html('table', null, html('tr', null, [target && of.top.length > 1 ? 'at' : '',
         !given.length ? '' : own ? 'its own answer' : 'label', 'most probable',
         ''].map(t =>
         html(t ? 'th' : 'td', null, t))), of.top.map((row, i) => html('tr', null,
@@ -986,12 +1467,31 @@ align-items:center;justify-content:start;font-size:13px}
       html('td', null, row.filter((c, k) => !k || c[2] >= .0005).map((c, k) => html('span',
         {class: k ? 'dim' : '', style: 'margin-right:12px'},
         tokenLabel(c) + ' ' + (100 * c[2]).toFixed(1) + ' %'))),
-      html('td', null, given[i] === undefined || own ? '' : tokenLabel(row[0]) === given[i]
-        ? '✓' : '✗')))));
+      given[i] === undefined || own ? html('td') : tokenLabel(row[0]) === given[i]
+        ? html('td', {class: 'mark right', title: 'right'}, '✓')
+        : html('td', {class: 'mark wrong', title: 'wrong'}, '✗')))));
     function tokenLabel(pair) {
       return of.task === 'classify' || of.task === 'tag'
         ? (pair[1] === null ? 'class ' + pair[0] : pair[1]) : tokenText(pair);
     }
+  }
+  /* Numbers in place of source tokens: the first layer has them normalized. */
+  function featuresView(of) {
+    const node = of.nodes.find(n => n.kind === 'features'), x = node && numbers(node.value, 'x');
+    if (!(x instanceof Float32Array)) return null;
+    const [rows, columns] = node.value.shape;
+    return html('div', null, html('div', {class: 'dim small'}, 'source: ' + rows + ' rows of ' +
+      columns + ' numbers, normalized; a click shows what was measured'), html('div',
+      {class: 'scroll'}, heatMap(x, rows, columns, {cell: Math.max(4, Math.min(22, Math.floor(300 /
+        columns))), axes: ['row', 'feature'], label: 'source', onpick: (i, j) => pick(node.id,
+        'value', [i, j])})));
+  }
+  /* What a network for numbers answers. */
+  function numbersView(of) {
+    const last = of.nodes[of.nodes.length - 1], x = numbers(last.value, 'x');
+    if (!/^regress/.test(of.task) || !(x instanceof Float32Array)) return null;
+    return html('p', null, 'answer: ', html('span', {class: 'mono'}, Array.from(x.slice(0, 24),
+      number).join(', ') + (x.length > 24 ? ' …' : '')));
   }
   function lossView() {
     const points = (input.loss || []).filter(p => Number.isFinite(p[1]));
@@ -1110,12 +1610,12 @@ align-items:center;justify-content:start;font-size:13px}
           of.params.reduce((s, p) =>
         s + p.value.shape.reduce((a, b) => a * b, 1), 0).toLocaleString('en') + ' parameters' +
         lossText(of.passes)), view.b < 0
-        ? [tokenRow('source', tokensOf(of, 'source')), tokenRow('target', tokensOf(of, 'target'))] :
+        ? [featuresView(of), tokenRow('source', tokensOf(of, 'source')), tokenRow('target', tokensOf(of, 'target'))] :
           null),
-      view.b < 0 ? html('div', null, answersView(of)) : null),
+      view.b < 0 ? html('div', null, answersView(of), numbersView(of)) : null),
       view.b < 0 ? null : html('div', {class: 'two'}, [view.a, view.b].map(i => html('div', null,
         html('h3', null, documents[i].title),
-        tokenRow('source', tokensOf(documents[i].data, 'source')),
+        featuresView(documents[i].data), tokenRow('source', tokensOf(documents[i].data, 'source')),
         tokenRow('target', tokensOf(documents[i].data, 'target')),
           answersView(documents[i].data)))));
   }
@@ -1139,6 +1639,8 @@ align-items:center;justify-content:start;font-size:13px}
       assign(parts.bar.children[i], {'aria-label': name, title: name}));
     parts.graph = html('div', {class: 'graph'});
     parts.detail = html('div', {class: 'card'});
+    parts.sum = html('div', {class: 'sum', tabindex: '-1', role: 'region', 'aria-live': 'polite',
+      'aria-label': 'how a number is made'});
     parts.attention = html('div', {class: 'card', 'data-part': 'attention'});
     parts.parameters = html('div');
     const legend = html('div', {class: 'row small dim', style: 'margin-top:6px'}, [['source',
@@ -1149,7 +1651,9 @@ align-items:center;justify-content:start;font-size:13px}
       parts.detail);
     const guide = html('div', {class: 'card small'}, html('div', null, 'Below: the network as text, the input and the answer. Click a ' +
         'layer in the text or in the graph: its values and gradients appear beside it. Begin with ' +
-        'the marked attention, whose weights show which token looks where. ',
+        'the marked attention, whose weights show which token looks where. Click a number of a map, ' +
+        'or move to it with the arrow keys and press Enter: the sum that made it appears, with its ' +
+        'real operands, and each operand leads to its own sum. ',
       html('span', {class: 'key', style: 'color:rgb(var(--low))'}), 'below 0 ',
       html('span', {class: 'key', style: 'color:rgb(var(--high))'}), 'above 0, the paler the ' +
         'nearer to 0. The arrow keys go through the steps of the computation.'));
@@ -1187,6 +1691,7 @@ align-items:center;justify-content:start;font-size:13px}
       if (found) select(found.id);
       return !!found;
     },
-    step: goTo
+    step: goTo,
+    explain: explain, pick: pick
   };
 }
