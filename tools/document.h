@@ -18,7 +18,7 @@ typedef struct syn_trace_config {
   /* most numbers that an array of a sentence, or a parameter, may have to be written in full; of
      larger ones a summary is written. 0: 32,768 and 2,048 */
   size_t values, weights;
-  /* so many numbers of larger parameters are written all the same, those of the first layers, without
+  /* so many numbers of larger parameters are written all the same: those of the first layers, not
      their gradients */
   size_t spare;
   const float *loss; /* of syn_run_backward; null: the pass was forward */
