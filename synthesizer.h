@@ -13795,9 +13795,10 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
 
 /* -- shapes -- */
 
-/* The scale of q . k: 1/sqrt(s), s the width of a head unless given (Domhan 2018), or `scale`. */
+/* The scale of q . k: 1/sqrt(s), s the width of a head unless given (Domhan 2018), or `scale`. An s
+   below 1 is refused: it is a scale in the place of s. */
 static float syn__att_scale(syn_build *b, int c) {
-  float scale = 1.0f / sqrtf(syn_arg_float(b, "s", (float)c, 1e-9f, 1e9f));
+  float scale = 1.0f / sqrtf(syn_arg_float(b, "s", (float)c, 1.0f, 1e9f));
   if (syn__arg_find(b->layer, "s") && syn__arg_find(b->layer, "scale"))
     syn__fail_build(b, SYN_E_TEXT, "both s and scale are given; scale is 1/sqrt(s): give one");
   return syn_arg_float(b, "scale", scale, -1e6f, 1e6f);

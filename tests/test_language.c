@@ -483,7 +483,7 @@ static const wrong wrongs[] = {
     {"tag", "cnn(glu, 3, relu)", NULL, E, 1, 13, {"twice", "act", NULL, NULL}},
     {"tag", "cnn(8, glu)", NULL, E, 1, 8, {"'glu'", "wanted a number", NULL, NULL}},
     {"tag", "mh_dot_self_att(2, 4, 0.5)", NULL, E, 1, 1, {"both s and scale", "give one", NULL, NULL}},
-    {"seq2seq", "id", "mh_dot_att(2, 0)", E, 1, 1, {"s is 0", "wanted", NULL, NULL}},
+    {"seq2seq", "id", "mh_dot_att(2, 0.5)", E, 1, 1, {"s is 0.5", "from 1 to", NULL, NULL}},
     {"tag", "ff(8, n=8)", NULL, E, 1, 7, {"twice", "n", NULL, NULL}},
     {"tag", "id(8)", NULL, E, 1, 4, {"'8'", "too many", NULL, NULL}},
     {"tag", "norm(8)", NULL, E, 1, 1, {"eps is 8", "1e-20 to 1", NULL, NULL}},
