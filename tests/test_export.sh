@@ -28,7 +28,7 @@ for name in llama mistral qwen2 gpt2 gpt2-untied; do
     "$SYN" import made/$name -o a.safetensors >/dev/null
     "$SYN" export -m a.safetensors -o one 2>/dev/null
     is "$name, tokenizer $tokens: export" 0 $?
-    [ $tokens = none ] || tokenizer one
+    is "$name, tokenizer $tokens: its file" $tokens "$([ -f one/tokenizer.json ] && echo own || echo none)"
     "$SYN" import one -o b.safetensors --check made/$name/expected.json >out
     [ $tokens = none ] || is "$name: answers" '8 passed, 0 failed' "$(tail -1 out)"
     same "$name, tokenizer $tokens: import, export, import" a.safetensors b.safetensors
@@ -76,6 +76,90 @@ same 'gguf, llama2c-0: model' a.safetensors b.safetensors
 gguf gguf-q8_0 made/gguf-q8_0/model.gguf 'llama F32 llama default logits equal'
 of_texts gguf-q8_0
 same 'gguf, gguf-q8_0: model' a.safetensors b.safetensors
+
+# tokenizers. back NAME TOKENIZER [FILE [TEST]]: the checkpoint of gpt2 with it, to a folder and back
+back() {
+  "$SYN" import made/"${4:-gpt2}" --tokenizer "$2" -o a.safetensors >/dev/null
+  rm -rf one two
+  "$SYN" export -m a.safetensors -o one 2>err
+  is "tokenizer $1: export" 0 $?
+  is "tokenizer $1: file" "${3:-tokenizer.json}" "$(cd one && ls tokenizer.json tokenizer.model 2>/dev/null)"
+  "$SYN" import one -o b.safetensors >/dev/null
+  same "tokenizer $1: model" a.safetensors b.safetensors
+  python3 -c 'import json; json.load(open("one/tokenizer_config.json"))
+for name in ("one/tokenizer.json",): json.load(open(name))' 2>err || [ "${3:-}" ]
+  is "tokenizer $1: JSON" 0 $?
+}
+back gpt2 merges
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\nend\nA\n' >vocab.txt
+back wordpiece vocab.txt
+sed 's/^A$/a/' vocab.txt >lower.txt
+back 'wordpiece in lower case' lower.txt
+python3 - <<'end'
+import json
+names = ["<unk>", "<s>", "</s>", "\u2581", "a", "b", "ab", "\u2581ab", "\"", "<0x0A>"]
+special = [{"id": i, "content": names[i], "special": True} for i in range(3)]
+spaces = [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]
+merges = {"type": "BPE", "byte_fallback": True, "unk_token": "<unk>", "vocab": {n: i for i, n in enumerate(names)},
+          "merges": [["a", "b"], ["\u2581", "ab"]]}
+scores = {"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": [[n, -0.1 * i if i > 2 else 0] for i, n in enumerate(names)]}
+def write(name, model, normalizers, added=special, pre=None):
+    with open(name, "w") as f:
+        json.dump({"model": model, "normalizer": {"type": "Sequence", "normalizers": normalizers}, "added_tokens": added,
+                   "pre_tokenizer": pre}, f)
+write("merges.json", merges, spaces)
+write("unigram.json", scores, [{"type": "Strip", "strip_left": True, "strip_right": True}] + spaces)
+byte = dict(merges, byte_fallback=False, vocab={"a": 0, "b": 1, "ab": 2, "<|begin_of_text|>": 3, "<|end_of_text|>": 4}, merges=[["a", "b"]])
+added = [{"id": 3 + i, "content": n, "special": True} for i, n in enumerate(("<|begin_of_text|>", "<|end_of_text|>"))]
+last = {"type": "ByteLevel", "add_prefix_space": False}
+head = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+tail = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+for name, first in (("llama3", {"type": "Split", "pattern": {"Regex": head + "{1,3}" + tail}}),
+                    ("qwen2", {"type": "Split", "pattern": {"Regex": head + tail}}),
+                    ("digits", {"type": "Digits", "individual_digits": True})):
+    write(name + ".json", dict(byte, ignore_merges=name == "llama3"), [], added,
+          {"type": "Sequence", "pretokenizers": [first, dict(last, use_regex=name == "digits")]})
+end
+for name in merges unigram llama3 qwen2 digits; do back $name $name.json; done
+"$SYN" import made/gpt2 --tokenizer merges.json -o m.safetensors >/dev/null
+"$SYN" export -m m.safetensors --format gguf -o no.gguf 2>err
+has 'merges of llama in GGUF' '*GGUF wants scores*' "$(cat err)"
+
+# SentencePiece's model file: llama by scores
+"$SYN" import made/gguf-q8_0/model.gguf -o a.safetensors >/dev/null
+rm -rf one two
+"$SYN" export -m a.safetensors -o one
+is 'llama by scores: file' tokenizer.model "$(cd one && ls tokenizer.json tokenizer.model 2>/dev/null)"
+"$SYN" import one -o b.safetensors --check made/gguf-q8_0/expected.json >out
+is 'llama by scores: answers' '5 passed, 0 failed' "$(tail -1 out)"
+"$SYN" export -m b.safetensors -o two
+same 'llama by scores: the same file again' one/tokenizer.model two/tokenizer.model
+for m in a b; do "$SYN" tokenize -m $m.safetensors --ids text >ids.$m 2>err; done
+same 'llama by scores: tokens' ids.a ids.b
+
+# a model that was trained here, with its own tokenizer
+printf 'the cat sat on the mat\nthe dog sat on the log\nthe cat ran\n' >text
+llama='rope(base=10000, layout=half) -> repeat(1, res(rms_norm(eps=1e-05) -> syn_att(V, c=4, bias=0, kv=1)) -> res(rms_norm(eps=1e-05) -> ffl(12, swiglu, bias=0))) -> rms_norm(eps=1e-05)'
+"$SYN" train --task lm --data text --steps 2 --warmup 1 --max-len 8 --tokenizer unigram:30 --freeze out.b -o a.safetensors \
+  --d-model 8 --heads 2 --decoder "$llama" >/dev/null 2>&1
+rm -rf one two
+"$SYN" export -m a.safetensors -o one
+is 'trained here: export' 0 $?
+"$SYN" import one -o b.safetensors >/dev/null
+"$SYN" export -m b.safetensors -o two
+"$SYN" export -m a.safetensors --format gguf -o c.gguf
+"$SYN" import c.gguf -o c.safetensors >/dev/null
+for file in model.safetensors config.json tokenizer.json tokenizer_config.json; do
+  same "trained here: $file" one/$file two/$file
+done
+for m in a b c; do
+  "$SYN" tokenize -m $m.safetensors --ids text >ids.$m
+  printf 'the cat\nthe d\n' | "$SYN" run -m $m.safetensors >out.$m
+done
+for m in b c; do
+  same "trained here, $m: tokens" ids.a ids.$m
+  same "trained here, $m: answers" out.a out.$m
+done
 
 # hf and gguf have rotated columns in another order
 "$SYN" import made/llama2c-0/model.bin -o a.safetensors >/dev/null

@@ -701,6 +701,8 @@ def gguf_check(path, expected):
     tokens = {k[15:]: v for k, v in keys.items() if k.startswith("tokenizer.ggml.")}
     for name in ("token_type", "scores"):
         assert name not in tokens or len(tokens[name]) == len(tokens["tokens"]) == VOCABULARY, name
+    assert tokens.get("precompiled_charsmap", [0]), "llama.cpp refuses an empty map"
+    assert tokens["model"] == "no_vocab" or (tokens["add_bos_token"], tokens["add_eos_token"]) == (True, False)
     print(a, " ".join(sorted(kinds)), tokens["model"], tokens.get("pre"), "logits", "equal" if most < 1e-4 else most)
 
 

@@ -6,96 +6,6 @@
    parameter fills which tensor; else the family cannot hold the network. */
 
 /* ==============================================================================================
-   >>export pieces   the parts of a tokenizer of a published model, from its saved form
-   ============================================================================================== */
-
-/* As syn_tokenizer_parts; numbers are those of the file. */
-typedef struct token_parts {
-  const char *kind; /* null: there is no tokenizer, or one of another kind */
-  int count, options;
-  syn_text *names;      /* [count] */
-  unsigned char *types; /* [count] SYN_PIECE_... */
-  float *scores;        /* [count], or null */
-  int *merges;          /* [n_merges,2] */
-  size_t n_merges;
-  syn_text charsmap;
-  buffer text; /* what names point to */
-  char *saved; /* what charsmap points to */
-} token_parts;
-
-static void token_parts_free(token_parts *p) {
-  free(p->names);
-  free(p->types);
-  free(p->scores);
-  free(p->merges);
-  free(p->text.at);
-  free(p->saved);
-}
-
-/* The names of all tokens, one behind the other. */
-static void token_parts_names(token_parts *p, const syn_tokenizer *t) {
-  size_t at = 0;
-  int i;
-  p->names = (syn_text *)take((size_t)p->count, sizeof *p->names);
-  for (i = 0; i < p->count; i++) {
-    const int id = syn_tokenizer_id(t, i);
-    p->names[i].size = syn_tokenizer_name(t, id, NULL, 0);
-    buffer_reserve(&p->text, p->names[i].size + 1);
-    syn_tokenizer_name(t, id, p->text.at + p->text.size, p->names[i].size + 1);
-    p->text.size += p->names[i].size;
-  }
-  for (i = 0; i < p->count; at += p->names[i++].size) p->names[i].at = p->text.at + at;
-}
-
-/* The names that GPT-2 has for what begins and ends a text, Llama 3 where they are two. */
-static void token_parts_gpt2(token_parts *p, const int special[4]) {
-  const int same = special[SYN_BEGIN] == special[SYN_END] || special[SYN_BEGIN] < 0;
-  if (special[SYN_BEGIN] >= 0) p->names[special[SYN_BEGIN]] = syn_text_of("<|begin_of_text|>");
-  if (special[SYN_END] >= 0)
-    p->names[special[SYN_END]] = syn_text_of(same ? "<|endoftext|>" : "<|end_of_text|>");
-}
-
-/* The saved form: 8 bytes that name it; kind, options, flags, size, tokens, merges, bytes of the
-   charsmap, 1 with scores, 4 special numbers; then of each token its length; the merges; the
-   scores; the types; the charsmap. */
-static void token_parts_of(token_parts *p, const syn_tokenizer *t, const char *path) {
-  static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
-  const size_t size = syn_tokenizer_save(t, NULL, 0);
-  const unsigned char *at;
-  int special[4], n, id, scored;
-  size_t i = 0;
-  while (i < COUNT(kinds) && strncmp(syn_tokenizer_type(t), kinds[i], strlen(kinds[i]))) i++;
-  if (i == COUNT(kinds)) return;
-  p->kind = kinds[i];
-  p->saved = (char *)take(size, 1);
-  syn_tokenizer_save(t, p->saved, size);
-  at = (const unsigned char *)p->saved + 8;
-  p->options = (int)little32(at + 4);
-  if (little32(at + 8))
-    fail(FAILED_JOB, "%s: tokenizer %s with --lowercase, --nfc or sentinels: the formats have none",
-         path, syn_tokenizer_type(t));
-  n = (int)little32(at + 16);
-  p->n_merges = little32(at + 20);
-  p->charsmap.size = little32(at + 24);
-  scored = little32(at + 28) != 0;
-  at += 48 + 4 * (size_t)n;
-  for (id = 0; id < 4 + n; id++) p->count = larger(p->count, syn_tokenizer_number(t, id) + 1);
-  token_parts_names(p, t);
-  for (i = 0; i < 4; i++) special[i] = syn_tokenizer_number(t, (int)i);
-  if (!strcmp(p->kind, "gpt2")) token_parts_gpt2(p, special);
-  p->merges = (int *)take(p->n_merges, 2 * sizeof *p->merges);
-  for (i = 0; i < 2 * p->n_merges; i++, at += 4)
-    p->merges[i] = syn_tokenizer_number(t, (int)little32(at));
-  p->scores = scored ? (float *)take((size_t)p->count, sizeof *p->scores) : NULL;
-  p->types = (unsigned char *)take((size_t)p->count, 1);
-  memset(p->types, SYN_PIECE_CONTROL, (size_t)p->count); /* of the special tokens */
-  for (id = 4; scored && id < 4 + n; id++, at += 4)
-    p->scores[syn_tokenizer_number(t, id)] = little_float(little32(at));
-  for (id = 4; id < 4 + n; id++) p->types[syn_tokenizer_number(t, id)] = *at++;
-  p->charsmap.at = (const char *)at;
-}
-
-/* ==============================================================================================
    >>export network   the family whose text is that of the model
    ============================================================================================== */
 
@@ -424,9 +334,11 @@ static void export_hf(exporter *e, const char *folder) {
   char *config = path_inside(folder, "config.json");
   char *weights = path_inside(folder, "model.safetensors");
   export_config(e);
+  if (e->tokens.kind) hf_check_parts(&e->tokens, e->path);
   folder_make(folder);
   write_file(config, e->config.at, e->config.size);
   export_safetensors(e, weights);
+  if (e->tokens.kind) hf_write_tokenizer(&e->tokens, folder, e->k->max_len);
   free(config);
   free(weights);
 }
@@ -551,6 +463,7 @@ static void gguf_tokenizer_keys(exporter *e) {
     if (e->special[i] >= 0) gguf_key_int(e, group, names[i], e->special[i]);
   if (!t->kind) return;
   gguf_key_true(e, "add_bos_token", e->special[2] >= 0); /* every text here begins with it */
+  gguf_key_true(e, "add_eos_token", 0);
   for (i = 0; i < COUNT(gguf_pres) && gguf_pres[i].options != t->options;) i++;
   if (!strcmp(model, "gpt2") && i == COUNT(gguf_pres))
     fail(FAILED_JOB, "%s: no tokenizer.ggml.pre splits texts as this tokenizer does", e->path);
@@ -561,7 +474,11 @@ static void gguf_tokenizer_keys(exporter *e) {
     fail(FAILED_JOB, "%s: tokenizer llama with rules for characters or spaces: GGUF has none",
          e->path);
   if (strcmp(model, "t5")) return;
+  if (t->options & SYN_PIECES_BYTES)
+    fprintf(stderr, "syn: characters that no token has are spelled in bytes here, and unknown in "
+            "llama.cpp's tokenizer of this kind\n");
   gguf_key_true(e, "remove_extra_whitespaces", t->options & SYN_PIECES_TRIM);
+  if (!t->charsmap.size) return; /* an empty one is refused */
   gguf_key_list(e, "precompiled_charsmap", 0, t->charsmap.size);
   put(&e->config, t->charsmap.at, t->charsmap.size);
 }

@@ -273,6 +273,7 @@ static option compare_options[COUNT(compare_own) + COUNT(train_options)];
 #include "statistics.h"
 
 #include "compare.h"
+#include "export_tokens.h"
 #include "export.h"
 
 /* Fills compare_options: a constant table cannot be made of two. */
@@ -354,7 +355,7 @@ static const option export_options[] = {
     MODEL_FILE,
     {"output", 'o', TEXT, NULL, "PATH", "the folder of hf, the file of gguf"},
     {"format", 0, CHOICE, "hf", "hf|gguf",
-     "hf: a folder of Hugging Face, with config.json and model.safetensors; gguf: a file of llama.cpp"},
+     "hf: a folder of Hugging Face; gguf: a file of llama.cpp. A model trained here wants --freeze out.b"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
@@ -438,7 +439,7 @@ static const command_row commands[] = {
      "arrays of NumPy"},
     {"export", "", 0, 0, export_options, run_export,
      "a language model for other programs, where its network is that of gpt2, llama, mistral or qwen2: "
-     "a folder of Hugging Face without its tokenizer, or GGUF with it"},
+     "a folder of Hugging Face, or GGUF, with its tokenizer"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},

@@ -414,16 +414,18 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
   }
 }
 
-/* The expressions of Split that SYN_PIECES_GPT4 computes. */
+/* The expressions of Split that SYN_PIECES_GPT4 computes: of Llama 3, of Qwen2. */
+static const char hf_llama3[] =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+static const char hf_qwen2[] =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|"
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
 static int hf_split(const json *j, const json_value *v) {
-  static const char llama3[] =
-      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
-      " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-  static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|"
-                              " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
   const json_value *regex = json_get(j, json_get(j, v, "pattern"), "Regex");
-  if (json_is(regex, llama3)) return SYN_PIECES_GPT4 | SYN_PIECES_DIGITS;
-  return json_is(regex, qwen2) ? SYN_PIECES_GPT4 | SYN_PIECES_DIGIT : 0;
+  if (json_is(regex, hf_llama3)) return SYN_PIECES_GPT4 | SYN_PIECES_DIGITS;
+  return json_is(regex, hf_qwen2) ? SYN_PIECES_GPT4 | SYN_PIECES_DIGIT : 0;
 }
 
 static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *type) {
