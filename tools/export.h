@@ -17,7 +17,7 @@ typedef struct exporter {
   int gguf;                  /* 1: the format is GGUF, else a folder of Hugging Face */
   const char *family;        /* model_type; of GGUF the architecture */
   llama_shape shape;         /* what gpt2 has of it, too */
-  int permuted;              /* 1: rotated columns become neighbours; -1: neighbours become halves */
+  int permuted;              /* 1: rotated columns become neighbours; -1: halves */
   buffer config;             /* config.json without the tokens; of GGUF its keys, */
   size_t keys;               /* and how many they are */
   int *ids, count;           /* [count] a number of a token in the checkpoint to our id */
@@ -180,8 +180,8 @@ static void export_tokens(exporter *e) {
   for (i = 0; i < e->count; i++)
     if (bias->x[e->ids[i]] < 0.0f || bias->x[e->ids[i]] > 0.0f)
       fail(FAILED_JOB,
-           "%s: out.b: the bias of token %d is %g; the format has no bias of the output: train with "
-           "--freeze out.b",
+           "%s: out.b: the bias of token %d is %g; the format has no bias of the output: train "
+           "with --freeze out.b",
            e->path, e->ids[i], (double)bias->x[e->ids[i]]);
 }
 

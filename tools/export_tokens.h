@@ -200,7 +200,8 @@ static void hf_put_spaces(buffer *b, const token_parts *p) {
     put_words(b, "\"},\n");
   }
   if (p->options & SYN_PIECES_TRIM)
-    put_words(b, "    {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true},\n"
+    put_words(b, "    {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"^ +| +$\"}, "
+                 "\"content\": \"\"},\n"
                  "    {\"type\": \"Replace\", \"pattern\": {\"Regex\": \" {2,}\"}, "
                  "\"content\": \" \"},\n");
   if (p->options & SYN_PIECES_SPACE)
@@ -213,7 +214,8 @@ static void hf_put_spaces(buffer *b, const token_parts *p) {
                "\"content\": \" \"},\n"
                "    {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}");
   if (p->options & SYN_PIECES_SPACE)
-    put_words(b, ",\n    {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}");
+    put_words(b, ",\n    {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"^ \"}, "
+                 "\"content\": \"\"}");
   put_words(b, "]},\n");
 }
 
@@ -343,7 +345,8 @@ static void hf_put_merges(buffer *b, const token_parts *p) {
 static void hf_put_model(buffer *b, const token_parts *p) {
   const int unknown = p->special[SYN_UNKNOWN], unigram = !strcmp(p->kind, "unigram");
   const int words = !strcmp(p->kind, "wordpiece"), bytes = p->options & SYN_PIECES_BYTES;
-  put_line(b, "  \"model\": {\"type\": \"%s\",\n", unigram ? "Unigram" : words ? "WordPiece" : "BPE");
+  put_line(b, "  \"model\": {\"type\": \"%s\",\n",
+           unigram ? "Unigram" : words ? "WordPiece" : "BPE");
   if (unigram && unknown >= 0) put_line(b, "    \"unk_id\": %d,\n", unknown);
   if (unigram && unknown < 0) put_words(b, "    \"unk_id\": null,\n");
   if (!unigram && unknown >= 0) {
@@ -393,7 +396,8 @@ static void hf_write_config(const token_parts *p, const char *file, int length) 
     put_json(&b, p->names[p->special[i]]);
     put_words(&b, ",\n");
   }
-  put_line(&b, "  \"clean_up_tokenization_spaces\": false,\n  \"model_max_length\": %d\n}\n", length);
+  put_line(&b, "  \"clean_up_tokenization_spaces\": false,\n  \"model_max_length\": %d\n}\n",
+           length);
   write_file(file, b.at, b.size);
   free(b.at);
 }

@@ -4,8 +4,8 @@
 /* It stands here and not in synthesizer.h, on the public functions alone: a program that runs a
    model reads a model file, and needs none of this. So the library and its boards stay small, and a
    family of networks is a text, a map of names and the keys of a configuration. A program of yours
-   includes it behind synthesizer.h, with TOOL_NAME defined and tool.h, text.h, options.h, json.h and
-   token_files.h before it, and calls syn_import. */
+   includes it behind synthesizer.h, with TOOL_NAME defined and tool.h, text.h, options.h, json.h
+   and token_files.h before it, and calls syn_import. */
 
 /* ==============================================================================================
    >>import checkpoint   tensors and configuration of another program

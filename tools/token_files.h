@@ -396,7 +396,8 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
     if (map && map->kind == JSON_TEXT) put_base64(&l->charsmap, map->text);
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
     l->parts.options |= SYN_PIECES_SPACE;
-  } else if ((!strcmp(type, "Replace") && json_is(json_get(j, pattern, "Regex"), " {2,}")) ||
+  } else if ((!strcmp(type, "Replace") && (json_is(json_get(j, pattern, "Regex"), " {2,}") ||
+                                           json_is(json_get(j, pattern, "Regex"), "^ +| +$"))) ||
              json_true(json_get(j, v, "strip_right"))) {
     l->parts.options |= SYN_PIECES_TRIM;
   } else if (!strcmp(type, "BertNormalizer")) {

@@ -255,7 +255,8 @@ MAYBE_UNUSED static void attempt_begin(attempt *a) {
 }
 /* failed: what the job has taken is freed. */
 MAYBE_UNUSED static void attempt_end(attempt *a, int failed) {
-  while (failed && a->mark.newer != &tool_blocks) release((char *)(void *)a->mark.newer + BLOCK_HEAD);
+  while (failed && a->mark.newer != &tool_blocks)
+    release((char *)(void *)a->mark.newer + BLOCK_HEAD);
   block_unlink(&a->mark);
   attempting = a->outer;
 }
