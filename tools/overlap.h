@@ -344,11 +344,11 @@ static void bleu_line(const corpus *c, size_t i, int unused, double *k) {
   k[9] = (double)nearest_length(&e);
   example_free(&e);
 }
-static double bleu_of(const double *k, double lines, int orders) {
+static double bleu_of(const double *k, double count, int orders) {
   const double *hit = k, *total = k + 4, h = k[8], r = k[9];
   double logs = 0.0, smooth = 1.0;
   int n;
-  UNUSED(lines);
+  UNUSED(count);
   if (hit[0] <= 0.0 || total[orders - 1] <= 0.0) return 0.0;
   for (n = 0; n < orders; n++) {
     if (hit[n] <= 0.0) smooth *= 2.0;
