@@ -1078,7 +1078,8 @@ enum {
   SYN_PIECE_NORMAL,
   SYN_PIECE_BYTE,    /* of llama and unigram, spelled <0x0A>: what no piece has becomes bytes */
   SYN_PIECE_CONTROL, /* no text is encoded to it, and it adds nothing to a text */
-  SYN_PIECE_USER,    /* of llama and unigram: found before all others, never merged */
+  SYN_PIECE_USER,    /* not of wordpiece: found before all others, never merged; of gpt2 spelled as
+                        it stands in a text */
   SYN_PIECE_UNUSED   /* no text is encoded to it */
 };
 /* How its texts are read. */
@@ -20365,8 +20366,7 @@ static void syn__gpt2_part(const syn_tokenizer *t, syn_text part, syn__ids *out)
 }
 
 /* Part after part; of one that is longer than a segment each segment is merged for itself. */
-static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  const syn_text text = r.scan.text;
+static void syn__gpt2_parts(const syn_tokenizer *t, syn_text text, syn__ids *out) {
   size_t at = 0, end, size;
   for (; at < text.size; at = end) {
     for (end = syn__part_end(text, at, t->pieces->options); at < end; at += size) {
@@ -20374,6 +20374,24 @@ static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
       syn__gpt2_part(t, syn__text_of(text.at + at, size), out);
     }
   }
+}
+
+/* Pieces of the user cut the text; what stands between them is split into parts for itself. */
+static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  const syn_text text = r.scan.text;
+  size_t at = 0, end;
+  for (end = t->pieces->users ? 0 : text.size; end < text.size;) {
+    const syn_text rest = syn__text_of(text.at + end, text.size - end);
+    const int id = syn__piece_longest(t, rest, SYN_PIECE_USER);
+    if (!id) {
+      end++;
+      continue;
+    }
+    syn__gpt2_parts(t, syn__text_of(text.at + at, end - at), out);
+    syn__ids_add(out, id);
+    at = end += syn__token_text(t, id).size;
+  }
+  syn__gpt2_parts(t, syn__text_of(text.at + at, end - at), out);
 }
 
 static const syn__tokenizer_kind syn__tokenizer_gpt2 = {
@@ -20429,9 +20447,11 @@ typedef struct syn__lattice {
   int16_t from[SYN__SEGMENT + 1];
 } syn__lattice;
 
-/* A path to `from` goes on with a token up to `end`. Of equal paths the first stays. */
+/* A path to `from` goes on with a token up to `end`. Of equal paths the first stays. The sum of the
+   scores of a file may be beyond the floats. */
 static void syn__lattice_add(syn__lattice *l, size_t from, size_t end, int id, double score) {
-  const double sum = score + (double)l->score[from];
+  double sum = score + (double)l->score[from];
+  if (fabs(sum) > (double)FLT_MAX) sum = sum < 0.0 ? -(double)FLT_MAX : (double)FLT_MAX;
   if (l->from[end] >= 0 && sum <= (double)l->score[end]) return;
   l->from[end] = (int16_t)from;
   l->id[end] = id;
@@ -21251,7 +21271,9 @@ static syn_status syn__piece_spell(syn_tokenizer *t, syn_text name, int type) {
   size_t at = 0;
   char out[4];
   int byte = syn__piece_byte(name);
-  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED) return syn__texts_write(v, name);
+  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED ||
+      (type == SYN_PIECE_USER && t->kind == &syn__tokenizer_gpt2))
+    return syn__texts_write(v, name);
   if (t->kind == &syn__tokenizer_wordpiece) {
     const int more = name.size > 2 && !memcmp(name.at, "##", 2);
     if (more) return syn__texts_write(v, syn__text_of(name.at + 2, name.size - 2));
@@ -21479,8 +21501,10 @@ static size_t syn__piece_name(const syn_tokenizer *t, int type, syn_text text, s
                               char out[8]) {
   const unsigned char byte = (unsigned char)text.at[*at];
   const size_t begin = (*at)++;
-  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED) return *out = (char)byte, 1;
-  if (t->kind == &syn__tokenizer_gpt2) return syn__utf8_encode(syn__byte_letter(byte), out);
+  const int gpt2 = t->kind == &syn__tokenizer_gpt2;
+  if (type == SYN_PIECE_CONTROL || type == SYN_PIECE_UNUSED || (gpt2 && type == SYN_PIECE_USER))
+    return *out = (char)byte, 1;
+  if (gpt2) return syn__utf8_encode(syn__byte_letter(byte), out);
   if (t->kind != &syn__tokenizer_wordpiece) {
     if (type == SYN_PIECE_BYTE) return (size_t)syn__snprintf(out, 8, "<0x%02X>", byte);
     if (byte == ' ') return syn__utf8_encode(0x2581, out);

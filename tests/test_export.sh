@@ -119,8 +119,13 @@ for name, first in (("llama3", {"type": "Split", "pattern": {"Regex": head + "{1
                     ("digits", {"type": "Digits", "individual_digits": True})):
     write(name + ".json", dict(byte, ignore_merges=name == "llama3"), [], added,
           {"type": "Sequence", "pretokenizers": [first, dict(last, use_regex=name == "digits")]})
+added.append({"id": 5, "content": "<t x>", "special": False})
+write("user.json", byte, [], added, last)
 end
-for name in merges unigram llama3 qwen2 digits; do back $name $name.json; done
+for name in merges unigram llama3 qwen2 digits user; do back $name $name.json; done
+"$SYN" export -m a.safetensors --format gguf -o a.gguf
+"$SYN" import a.gguf -o b.safetensors >/dev/null
+is 'a token that cuts a text, in GGUF' 'ab <t x> a' "$(echo 'ab<t x>a' | "$SYN" tokenize -m b.safetensors | tr '\t' ' ')"
 "$SYN" import made/gpt2 --tokenizer merges.json -o m.safetensors >/dev/null
 "$SYN" export -m m.safetensors --format gguf -o no.gguf 2>err
 has 'merges of llama in GGUF' '*GGUF wants scores*' "$(cat err)"

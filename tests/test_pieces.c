@@ -393,6 +393,48 @@ static void test_by_hand(void) {
   free(p);
 }
 
+/* Pieces of the user cut a text of gpt2 before its expression does; they are spelled as they are. */
+static void test_user_of_gpt2(void) {
+  static const int merges[] = {1, 2, 5, 1};
+  syn_context c;
+  parts *p = parts_new("gpt2", 0);
+  syn_tokenizer *t;
+  char name[20];
+  syn_context_init(&c, NULL);
+  add(p, "<|endoftext|>", 0, SYN_PIECE_CONTROL);
+  p->from.special[SYN_BEGIN] = p->from.special[SYN_END] = 0;
+  add(p, "a", 0, SYN_PIECE_NORMAL), add(p, "b", 0, SYN_PIECE_NORMAL), add(p, "<t x>", 0, SYN_PIECE_USER);
+  add(p, "<t x>a", 0, SYN_PIECE_USER), add(p, "\xC4\xA0", 0, SYN_PIECE_NORMAL), add(p, "ab", 0, SYN_PIECE_NORMAL);
+  add(p, "\xC4\xA0" "a", 0, SYN_PIECE_NORMAL);
+  p->from.merges = merges, p->from.n_merges = 2;
+  t = made(&c, p);
+  pieces_are(t, "ab<t x>ab a", "|ab|<t x>a|b|\xC4\xA0" "a");
+  pieces_are(t, "<t x><t x>", "|<t x>|<t x>");
+  pieces_are(t, "a<t x", "|a|<unk>|<unk>|\xC4\xA0|<unk>");
+  CHECK(syn_tokenizer_name(t, syn_tokenizer_id(t, 3), name, sizeof name) == 5 && !strcmp(name, "<t x>"), "'%s'", name);
+  syn_tokenizer_free(t);
+  free(p);
+}
+
+/* Scores of a hostile file, whose sum is no float. */
+static void test_large_scores(void) {
+  syn_context c;
+  parts *p = parts_new("unigram", 0);
+  syn_tokenizer *t;
+  int ids[8];
+  syn_context_init(&c, NULL);
+  add(p, "<unk>", 0, SYN_PIECE_CONTROL);
+  p->from.special[SYN_UNKNOWN] = 0;
+  add(p, "a", 3e38, SYN_PIECE_NORMAL), add(p, "b", -3e38, SYN_PIECE_NORMAL), add(p, "<x>", 0, SYN_PIECE_USER);
+  p->from.scores = p->scores;
+  t = made(&c, p);
+  CHECK(syn_tokenizer_encode(t, syn_text_of("aaa"), ids, 8) == 3, "not three tokens");
+  CHECK(syn_tokenizer_encode(t, syn_text_of("bbbb"), ids, 8) == 4, "not four tokens");
+  CHECK(syn_tokenizer_encode(t, syn_text_of("<x><x><x>"), ids, 8) == 3, "not three of the user");
+  syn_tokenizer_free(t);
+  free(p);
+}
+
 /* Pieces of the user, invalid bytes, a text longer than a segment. */
 static void test_more_by_hand(void) {
   static char many[3001];
@@ -919,6 +961,8 @@ int main(void) {
   test_plain("unigram", plain_unigram);
   test_by_hand();
   test_more_by_hand();
+  test_user_of_gpt2();
+  test_large_scores();
   test_charsmaps();
   test_wordpiece();
   test_scripts();

@@ -83,8 +83,14 @@ printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\
 gives 'bpe of bytes' bpe.json 'ab b' 'ab Ġ b' '3 2 1' 'ab b'
 printf '%s' "{\"normalizer\": {\"type\": \"NFC\"}, $level, $model}" >nfc.json
 refuses 'NFC' nfc.json 'nfc.json: normalizer: NFC is not read'
-printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": false}]}" >added.json
+printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<t x>\", \"special\": false}]}" | sed 's/<s>/<t x>/' >added.json
+gives 'a token that cuts a text' added.json 'ab<t x>ab b' 'ab <t x> ab Ġ b' '3 4 3 2 1' 'ab<t x>ab b'
+sed 's/"special": false/"special": false, "single_word": true/' added.json >word.json
+refuses 'a token of whole words' word.json 'word.json: added_tokens: a token that is not special is not read'
+sed 's/"BPE", /"BPE", "byte_fallback": true, /' added.json >added.json.new && mv added.json.new added.json
 refuses 'an added token' added.json 'added.json: added_tokens: a token that is not special is not read'
+printf '%s' "{$level, $model}" | sed 's/"b": 1/"b": 0/' >twice.json
+refuses 'a number twice' twice.json "twice.json: the tokens 'a' and 'b' have the number 0"
 printf '%s' "{$model}" >none.json
 refuses 'no pre-tokenizer' none.json 'none.json: pre_tokenizer: null is not read'
 printf '%s' '{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},

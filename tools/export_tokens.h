@@ -231,7 +231,8 @@ static void hf_check_parts(const token_parts *p, const char *path) {
     fail(FAILED_JOB, "%s: a model of SentencePiece wants an unknown token, which this one lacks",
          path);
   for (i = 0; i < named && !model; i++)
-    if (p->types[i] == SYN_PIECE_USER || p->types[i] == SYN_PIECE_UNUSED)
+    if ((p->types[i] == SYN_PIECE_USER && strcmp(p->kind, "gpt2")) ||
+        p->types[i] == SYN_PIECE_UNUSED)
       fail(FAILED_JOB, "%s: token %d, %.*s, is %s: tokenizer.json is not written with such ones",
            path, i, short_size(p->names[i]), p->names[i].at,
            p->types[i] == SYN_PIECE_USER ? "of the user" : "unused");
@@ -269,17 +270,19 @@ static void hf_put_bert(buffer *b, const token_parts *p) {
            p->options & SYN_PIECES_LOWER ? "true" : "false");
 }
 
-/* Tokens that stand in no text. */
+/* Tokens that stand in no text, and pieces of the user. */
 static void hf_put_added(buffer *b, const token_parts *p) {
   const int named = token_parts_named(p);
   int i, count = 0;
   put_words(b, "  \"added_tokens\": [");
   for (i = 0; i < named; i++) {
-    if (p->types[i] != SYN_PIECE_CONTROL) continue;
+    if (p->types[i] != SYN_PIECE_CONTROL && p->types[i] != SYN_PIECE_USER) continue;
     put_line(b, "%s\n    {\"id\": %d, \"content\": ", count++ ? "," : "", i);
     put_json(b, p->names[i]);
-    put_words(b, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
-                 "\"normalized\": false, \"special\": true}");
+    put_line(b,
+             ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+             "\"normalized\": false, \"special\": %s}",
+             p->types[i] == SYN_PIECE_USER ? "false" : "true");
   }
   put_words(b, "],\n");
 }

@@ -128,7 +128,7 @@ static int answer_best(const answers *a, int ban) {
 static void answer_greedy(answers *a, const char *field, const json_value *list, int size) {
   const int end = answer_vocabulary(a)->special[3];
   const json_value *v = json_first(list);
-  int wrong = 0, chosen = -1;
+  int wrong = !v, chosen = -1; /* an empty list is no answer */
   a->tgt_size = size;
   for (; v && !wrong && a->tgt_size < a->room; v = json_after(a->j, v)) {
     wrong = chosen >= 0 && chosen == end;
@@ -341,7 +341,7 @@ static void answer_places(answers *a, const json_value *in) {
   const json_value *row = json_first(json_get(a->j, in, "logits_at_masked"));
   const json_value *ids = json_first(json_get(a->j, in, "top5_ids")), *id, *z;
   const json_value *logits = json_first(json_get(a->j, in, "top5_logits"));
-  double most = 0.0;
+  double most = place && row ? 0.0 : far_off; /* an empty list is no answer */
   int at;
   for (; place && row; place = json_after(a->j, place), row = json_after(a->j, row)) {
     at = json_int(place, -1);
@@ -350,6 +350,7 @@ static void answer_places(answers *a, const json_value *in) {
   if (json_get(a->j, in, "logits_at_masked")) answer_is(a, "logits_at_masked", most, 2e-4);
   most = 0.0;
   for (at = 0; ids && logits && at < a->rows; at++) {
+    if (!json_first(ids) || !json_first(logits)) most = far_off;
     for (id = json_first(ids), z = json_first(logits); id && z; id = json_after(a->j, id)) {
       const int number = json_int(id, -1);
       answer_id(a, SYN_SRC, number);
@@ -359,7 +360,8 @@ static void answer_places(answers *a, const json_value *in) {
     ids = json_after(a->j, ids);
     logits = json_after(a->j, logits);
   }
-  if (json_get(a->j, in, "top5_ids")) answer_is(a, "top5_logits", most, 2e-4);
+  if (json_get(a->j, in, "top5_ids"))
+    answer_is(a, "top5_logits", ids || at < a->rows ? far_off : most, 2e-4);
 }
 
 static double answer_tag(answers *a, const json_value *in, int *count) {

@@ -322,6 +322,11 @@ static void read_vocab(token_list *l, const json_value *vocab) {
     if (number < 0)
       fail(FAILED_JOB, "%s: the token '%.*s' has no number", l->path, short_size(v->key),
            v->key.at);
+    token_reserve(l, (size_t)number);
+    if (l->types[number] != SYN_PIECE_UNUSED)
+      fail(FAILED_JOB, "%s: the tokens '%.*s' and '%.*s' have the number %d", l->path,
+           short_size(l->tokens[number]), l->tokens[number].at, short_size(v->key), v->key.at,
+           number);
     token_special(l, number, v->key);
     token_set(l, (size_t)number, v->key, 0.0, SYN_PIECE_NORMAL);
   }
@@ -456,19 +461,23 @@ static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *typ
   }
 }
 
-/* Special tokens are in no text. Others would cut a text before all else. */
-static void hf_added(token_list *l) {
+/* Special tokens are in no text. Others cut a text before all else, as pieces of the user do; bytes:
+   gpt2, whose kind has such pieces as they are written here. */
+static void hf_added(token_list *l, int bytes) {
   const json *j = &l->tree;
   const json_value *v = json_first(json_get(j, j->at, "added_tokens"));
   for (; v; v = json_after(j, v)) {
     const json_value *name = json_get(j, v, "content");
     const int number = json_int(json_get(j, v, "id"), -1);
+    const int special = json_true(json_get(j, v, "special"));
+    const int alone = json_true(json_get(j, v, "single_word")) |
+                      json_true(json_get(j, v, "lstrip")) | json_true(json_get(j, v, "rstrip"));
     if (!name || name->kind != JSON_TEXT || number < 0)
       hf_refuse(l, "added_tokens", "a token without id");
-    if (!json_true(json_get(j, v, "special")))
+    if (!special && (!bytes || alone || !name->text.size))
       hf_refuse(l, "added_tokens", "a token that is not special");
-    token_special(l, number, name->text);
-    token_set(l, (size_t)number, name->text, 0.0, SYN_PIECE_CONTROL);
+    if (special) token_special(l, number, name->text);
+    token_set(l, (size_t)number, name->text, 0.0, special ? SYN_PIECE_CONTROL : SYN_PIECE_USER);
   }
 }
 
@@ -534,7 +543,7 @@ static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t 
   if (bytes && json_true(json_get(j, model, "ignore_merges"))) l->parts.options |= SYN_PIECES_WHOLE;
   hf_each(l, json_get(j, j->at, "normalizer"), "normalizers", hf_normalizer);
   hf_each(l, first, "pretokenizers", hf_pre_tokenizer);
-  hf_added(l);
+  hf_added(l, bytes);
   if (bytes && (!first || first->kind == JSON_NULL)) hf_refuse(l, "pre_tokenizer", "null");
   kind = unigram ? "unigram" : words ? "wordpiece" : bytes ? "gpt2" : "llama";
   return token_list_end(c, l, kind, rows);
