@@ -185,6 +185,7 @@
      light_conv(k=7, heads, dropout)         * sum of k tokens, weights learned per head
      dyn_conv(k=7, heads, dropout)           * weights made from the token (section light_conv)
      aop(heads, keys=3d, c_k=d/heads, c_v=d/heads, dropout)  * attention to learned keys and values
+     lin_att(heads, decay=5, dropout)        * linear attention: a state of constant size
      linformer(k=32, heads, dropout)         * attention to k learned sums; encoder only
      fixed_att(heads, dropout)               * seven heads see fixed places, the others are V;
                                              encoder only
@@ -644,8 +645,8 @@ typedef struct syn_layer syn_layer;
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* of the KV cache, per token of an output; where the layer attends to
-                              the source, per source token */
+  double decode_bytes;     /* of the KV cache, per token of an output, 0 of lin_att, whose state does
+                              not grow; where the layer attends to the source, per source token */
   int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
@@ -7474,6 +7475,8 @@ typedef struct syn__value {
 /* Of a node's flags: its saved rows in a decoder are those of a step; its `start` uses none of
    them, but the buffer syn__decode_state.start, and its step reads no row of the source. */
 #define SYN__STEP_ROWS (1 << 30)
+/* Its cache is a state, which takes the place of that two tokens before: a slot has two of them. */
+#define SYN__STATE (1 << 29)
 
 /* A recurrent node reads, for each token, what a later value z was for the token before; z is the
    value that `out` reads. The nodes from this one to the maker of z are the recurrent section:
@@ -8059,7 +8062,7 @@ typedef struct syn__decode_state {
                           the new ones included: which history is its own */
   int *sentence;       /* [rows] */
   int *source_off;     /* first source row of every sentence, [sentences+1] */
-  float **cache;        /* by node: [slots, length, n->cache] */
+  float **cache;        /* by node: [slots, length, n->cache]; SYN__STATE: [slots, 2, n->cache] */
   float **source_cache; /* by node: [source rows, n->source_cache] */
   /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
      of 16 tokens of a sentence, [., n->key_cache, 16]: a transposed block, so that one vector holds
@@ -8071,8 +8074,10 @@ typedef struct syn__decode_state {
 
 /* [n->cache] of the token at `place` that is kept in a slot. */
 static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int place) {
+  const size_t state = n->flags & SYN__STATE;
+  const size_t length = state ? 2 : (size_t)t->decode->length, at = (size_t)place;
   return t->decode->cache[n->id] +
-         ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
+         ((size_t)slot * length + (state ? at % 2 : at)) * (size_t)n->cache;
 }
 /* Where the tokens of row r's hypothesis are kept, by place. */
 static const int *syn__past(const syn_tape *t, int r) {
@@ -8082,7 +8087,7 @@ float *syn_cache_new(const syn_tape *t, const syn_node *n, int r) {
   return syn__cache_row(t, n, t->decode->slot[r], syn_places(t, n)[r]);
 }
 const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place) {
-  return t->decode->cache[n->id] + (size_t)syn__past(t, r)[place] * (size_t)n->cache;
+  return syn__cache_row(t, n, syn__past(t, r)[place] / t->decode->length, place);
 }
 /* [n->key_cache,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
    row-major, [16,n->key_cache], while the newest token is among them. */
@@ -8747,8 +8752,9 @@ static void syn__forward(syn_tape *t, int end) {
 typedef struct syn__capacity {
   size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
   size_t longest;           /* tokens of one sentence, source or target */
-  /* of the KV cache, 0: not decoding. Target tokens, source tokens, transposed blocks of either */
-  size_t kept[2], blocks[2];
+  /* of the KV cache, 0: not decoding. Target tokens, source tokens, transposed blocks of either,
+     slots */
+  size_t kept[2], blocks[2], slots;
 } syn__capacity;
 
 /* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
@@ -9047,7 +9053,8 @@ static void syn__item_caches(syn__items *list, float **const where[3], float **s
   for (i = g->n_encoder; i < last && list->cap->kept[SYN_TGT]; i++) {
     const syn_node *n = g->nodes[i];
     size_t floats[3];
-    floats[0] = syn__mul_size(list->cap->kept[SYN_TGT], (size_t)n->cache);
+    floats[0] = syn__mul_size(n->flags & SYN__STATE ? 2 * list->cap->slots
+                                                    : list->cap->kept[SYN_TGT], (size_t)n->cache);
     floats[1] = syn__mul_size(list->cap->kept[SYN_SRC], (size_t)n->source_cache);
     floats[2] = syn__mul_size(list->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
                               SYN__KEYS * (size_t)n->key_cache);
@@ -15215,6 +15222,312 @@ static const syn_kind syn__kind_fixed_att = {
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__fixed_cost)};
 
 /* ==============================================================================================
+   >>kind lin_att   y_t = q'_t S_t / q'_t . z_t, S_t = gamma S_{t-1} + k'_t v_t^T: linear attention
+   ============================================================================================== */
+
+/*
+   Linear attention (Katharopoulos et al. 2020, sections 3.2 to 3.4) with the decay of retention
+   (RetNet: Sun et al. 2023, section 2). Instead of the softmax of q_i . k_j, head h has the scores
+   gamma_h^|i-j| q'_i . k'_j, divided by their sum. So a state replaces the keys and values:
+
+     q' = phi(x W_q^T), k' = phi(x W_k^T), phi(a) = elu(a) + 1: a + 1 for a > 0, else e^a
+     v1_t = [v_t, 1], v = x W_v^T;  M_t = gamma_h M_{t-1} + k'_t^T v1_t [c,c+1], M = [S, z]
+     y1_t = q'_t M_t, y_t = y1_t's first c numbers / (its last + 1e-6);  out = [y_1; ...; y_H] W_o^T
+
+   gamma_h = 1 - 2^(-decay-h), h = 0 .. H-1, decay=0: 1 (Katharopoulos). phi and the division are
+   those of Katharopoulos, in place of RetNet's rotation and group norm. In an encoder a second state
+   comes from the last token, M'_t = gamma_h (M'_{t+1} + k'_{t+1}^T v1_{t+1}), and M_t + M'_t takes
+   the place of M_t: every token sees all.
+   x, out [rows,d]; q, k, v, y [rows,e], e = d = H c; W [d,d]; v1, y1 [rows,H,c+1].
+   Backward: with dy1, that of y1 = (dy / den, -dy . y / den), den = the last of y1 + 1e-6,
+     dq'_t = M_t dy1_t^T,  G_t = gamma_h G_{t+1} + q'_t^T dy1_t,  dk'_t = G_t v1_t^T,  dv1_t = k'_t G_t
+   so M is computed again from the first token on, and G from the last one; the second state of an
+   encoder has the same with the ends exchanged. phi' = min(phi, 1).
+   saved for backward: the buffers below. While decoding: the state after the newest token and the
+   one before it, 2 H c (c+1) floats for each hypothesis, however long it is. */
+
+enum { SYN__LIN_KEYS, SYN__LIN_DKEYS, SYN__LIN_VALUES, SYN__LIN_DVALUES }; /* and their gradients */
+enum { SYN__LIN_Q, SYN__LIN_K };                         /* parts of KEYS, [rows,e] each */
+enum { SYN__LIN_V1, SYN__LIN_Y1, SYN__LIN_Y };           /* of VALUES; the last is [rows,e] */
+enum { SYN__LIN_W_Q, SYN__LIN_W_K, SYN__LIN_W_V, SYN__LIN_W_O };
+#define SYN__LIN_EPS 1e-6f
+
+typedef struct syn__lin {
+  int heads, decay, causal;
+  size_t c, e, wide; /* wide: H (c + 1) */
+} syn__lin;
+
+static const syn__lin *syn__lin_of(const syn_node *n) { return (const syn__lin *)n->own; }
+static float *syn__lin_keys(const syn_tape *t, const syn_node *n, int buffer, int part) {
+  return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->e;
+}
+static float *syn__lin_values(const syn_tape *t, const syn_node *n, int buffer, int part) {
+  return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->wide;
+}
+/* y and its gradient as a tensor */
+static syn_tensor syn__lin_y(const syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n);
+  y.x = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y);
+  y.dx = y.dx ? syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y) : NULL;
+  return y;
+}
+
+static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
+  static const char *const names[] = {"w_q", "w_k", "w_v", "w_o"};
+  syn__lin *l = (syn__lin *)syn_build_own(b, n, sizeof *l);
+  const int d = syn_build_width(b, n, 0), heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
+  size_t row;
+  int i;
+  if (!l) return SYN_E_MEMORY;
+  if (d % heads)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
+  if (d / heads > 1024)
+    return syn__fail_build(b, SYN_E_SHAPE, "heads are %d wide, wanted 1024 at most: a state has "
+                           "the square of that", d / heads);
+  l->heads = heads;
+  l->decay = syn_arg_int(b, "decay", 5, 0, 20);
+  l->causal = b->decoder;
+  l->c = (size_t)(d / heads);
+  l->e = (size_t)d;
+  l->wide = (size_t)heads * (l->c + 1);
+  for (i = SYN__LIN_W_Q; i <= SYN__LIN_W_O; i++) syn__matrix_param(b, n, names[i], d, d);
+  row = 2 * l->wide + l->e;
+  syn_build_save_rows(b, n, SYN_BOTH, 2 * l->e);
+  syn_build_save_rows(b, n, SYN_BACKWARD, 2 * l->e);
+  syn_build_save_rows(b, n, SYN_BOTH, row);
+  syn_build_save_rows(b, n, SYN_BACKWARD, row);
+  n->scratch.fixed = (l->c + 1) * (l->c + 1); /* a state, a row */
+  n->cache = (int)(l->wide * l->c);
+  n->flags |= SYN__STATE;
+  return syn_build_out_like(b, n, 0);
+}
+
+/* -- a state that walks over the rows of one head -- */
+
+/* state [c,c+1] = gamma state + a_r^T b_r. Reads: left_out_r += left_r state; right_out_r += state
+   right_r^T. a, left, right_out: rows e apart; b, left_out, right: rows `wide` apart. Null: no such
+   read. */
+typedef struct syn__lin_walk {
+  const syn__lin *l;
+  float gamma, *state, *row; /* row [c+1]: scratch */
+  const float *a, *b, *left, *right;
+  float *left_out, *right_out;
+} syn__lin_walk;
+
+static syn__lin_walk syn__lin_walk_of(const syn__lin *l, int h, float *state, float *row) {
+  syn__lin_walk w;
+  memset(&w, 0, sizeof w);
+  w.l = l;
+  w.gamma = l->decay ? (float)(1.0 - syn__pow(2.0, -(double)(l->decay + h))) : 1.0f;
+  w.state = state;
+  w.row = row;
+  return w;
+}
+static void syn__lin_decay(const syn_tape *t, const syn__lin_walk *w) {
+  if (w->gamma < 1.0f) t->k->scale(w->state, w->gamma, w->state, w->l->c * (w->l->c + 1));
+}
+static void syn__lin_add(const syn_tape *t, const syn__lin_walk *w, size_t r) {
+  const int c = (int)w->l->c;
+  const syn__product p = syn__product_of(
+      syn_matrix_of(w->state, c, c + 1, 0),
+      syn_transposed(syn_matrix_of(w->a + r * w->l->e, 1, c, 0)),
+      syn_matrix_of(w->b + r * w->l->wide, 1, c + 1, 0), NULL, 1);
+  t->k->gemm(&p, 0, c, 0, (c + 16) / 16);
+}
+static void syn__lin_read(const syn_tape *t, const syn__lin_walk *w, size_t r) {
+  const size_t c = w->l->c, e = w->l->e, wide = w->l->wide;
+  size_t i;
+  if (w->left) {
+    const syn__weighted_values j = {w->left + r * e, w->state, NULL, c, c + 1, c, 1, c + 1};
+    t->k->values(w->row, &j);
+    t->k->acc(w->left_out + r * wide, w->row, c + 1);
+  }
+  for (i = 0; i < c && w->right; i++)
+    w->right_out[r * e + i] += t->k->dot(w->state + i * (c + 1), w->right + r * wide, c + 1);
+}
+/* All rows first .. end-1, from the last on where `back`; others: 1: a row does not see itself. */
+static void syn__lin_walk_rows(const syn_tape *t, const syn__lin_walk *w, const int *off, int back,
+                               int others) {
+  size_t first = (size_t)off[0], end = (size_t)off[1], k;
+  memset(w->state, 0, w->l->c * (w->l->c + 1) * sizeof *w->state);
+  for (k = first; k < end; k++) {
+    const size_t r = back ? end - 1 - (k - first) : k;
+    syn__lin_decay(t, w);
+    if (others) syn__lin_read(t, w, r);
+    syn__lin_add(t, w, r);
+    if (!others) syn__lin_read(t, w, r);
+  }
+}
+
+/* -- forward, step -- */
+
+/* Row r of head h: q, k through phi; v1 from v, which the place of y holds; y1 = 0 */
+static void syn__lin_begin(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
+  const syn__lin *l = syn__lin_of(n);
+  float *v1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + r * l->wide + h * (l->c + 1);
+  float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + r * l->wide + h * (l->c + 1);
+  int part;
+  size_t i;
+  for (part = SYN__LIN_Q; part <= SYN__LIN_K; part++) {
+    float *x = syn__lin_keys(t, n, SYN__LIN_KEYS, part) + r * l->e + h * l->c;
+    for (i = 0; i < l->c; i++) x[i] = x[i] > 0.0f ? x[i] + 1.0f : (float)syn__exp((double)x[i]);
+  }
+  memcpy(v1, syn__lin_y(t, n).x + r * l->e + h * l->c, l->c * sizeof *v1);
+  v1[l->c] = 1.0f;
+  memset(y1, 0, (l->c + 1) * sizeof *y1);
+}
+/* y from y1 */
+static void syn__lin_divide(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
+  const syn__lin *l = syn__lin_of(n);
+  const float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + r * l->wide +
+                    h * (l->c + 1);
+  t->k->scale(syn__lin_y(t, n).x + r * l->e + h * l->c, 1.0f / (y1[l->c] + SYN__LIN_EPS), y1, l->c);
+}
+/* The walk of the forward pass of head h. */
+static syn__lin_walk syn__lin_forward_walk(const syn_tape *t, const syn_node *n, size_t h,
+                                           float *state, float *row) {
+  const syn__lin *l = syn__lin_of(n);
+  syn__lin_walk w = syn__lin_walk_of(l, (int)h, state, row);
+  w.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_K) + h * l->c;
+  w.b = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + h * (l->c + 1);
+  w.left = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + h * l->c;
+  w.left_out = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + h * (l->c + 1);
+  return w;
+}
+/* Items: the heads of sentence 0, then of sentence 1 ... */
+static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__lin *l = syn__lin_of(n);
+  float *state = syn_scratch(t, thread);
+  for (; begin < end; begin++) {
+    const size_t h = begin % (size_t)l->heads;
+    const int *off = syn_out_stream(t, n)->off + begin / (size_t)l->heads;
+    const syn__lin_walk w = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1));
+    size_t r;
+    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin(t, n, h, r);
+    syn__lin_walk_rows(t, &w, off, 0, 0);
+    if (!l->causal) syn__lin_walk_rows(t, &w, off, 1, 1);
+    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_divide(t, n, h, r);
+  }
+}
+/* Items: the heads of hypothesis 0, then of hypothesis 1 ...; the places of a prefill in order, each
+   from the state of the one before. */
+static void syn__task_lin_step(syn_tape *t, const void *job, int thread, size_t begin,
+                               size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__lin *l = syn__lin_of(n);
+  const size_t live = (size_t)t->decode->live, size = l->c * (l->c + 1);
+  for (; begin < end; begin++) {
+    const size_t h = begin % (size_t)l->heads, hypothesis = begin / (size_t)l->heads;
+    size_t r;
+    for (r = hypothesis; r < (size_t)t->decode->rows; r += live) {
+      const int place = t->at[SYN_TGT][r];
+      float *state = syn_cache_new(t, n, (int)r) + h * size;
+      const syn__lin_walk w = syn__lin_forward_walk(t, n, h, state, syn_scratch(t, thread));
+      syn__lin_begin(t, n, h, r);
+      if (place)
+        memcpy(state, syn_cache_row(t, n, (int)r, place - 1) + h * size, size * sizeof *state);
+      else memset(state, 0, size * sizeof *state);
+      syn__lin_decay(t, &w);
+      syn__lin_add(t, &w, r);
+      syn__lin_read(t, &w, r);
+      syn__lin_divide(t, n, h, r);
+    }
+  }
+}
+static void syn__lin_run(syn_tape *t, const syn_node *n, syn_task task, size_t items) {
+  const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
+  syn__linear_forward(t, n, SYN__LIN_W_Q, -1, x, syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q));
+  syn__linear_forward(t, n, SYN__LIN_W_K, -1, x, syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_K));
+  syn__linear_forward(t, n, SYN__LIN_W_V, -1, x, y.x);
+  syn_parallel(t, task, n, items * (size_t)syn__lin_of(n)->heads, 1);
+  syn__linear_forward(t, n, SYN__LIN_W_O, -1, &y, syn_out(t, n)->x);
+}
+static void syn__lin_forward(syn_tape *t, const syn_node *n) {
+  syn__lin_run(t, n, syn__task_lin, (size_t)syn_out_stream(t, n)->count);
+}
+static void syn__lin_step(syn_tape *t, const syn_node *n) {
+  syn__lin_run(t, n, syn__task_lin_step, (size_t)t->decode->live);
+}
+/* The generic cost counts the matrices. Each state: its sum, its product with q'. */
+static void syn__lin_cost(const syn_node *n, syn_cost *cost) {
+  const syn__lin *l = syn__lin_of(n);
+  cost->multiply_adds += (l->causal ? 2.0 : 4.0) * (double)l->e * (double)(l->c + 1);
+}
+
+/* -- backward -- */
+
+#ifndef SYN_NO_TRAIN
+/* Row r of head h: dy1 from dy, whose place then gets dv; back: dv from dv1, phi' into dq, dk */
+static void syn__lin_begin_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
+  const syn__lin *l = syn__lin_of(n);
+  const size_t at = r * l->wide + h * (l->c + 1), column = r * l->e + h * l->c;
+  const syn_tensor y = syn__lin_y(t, n);
+  const float den = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1)[at + l->c] + SYN__LIN_EPS;
+  float *dy1 = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y1) + at;
+  t->k->scale(dy1, 1.0f / den, y.dx + column, l->c);
+  dy1[l->c] = -t->k->dot(dy1, y.x + column, l->c);
+}
+static void syn__lin_end_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
+  const syn__lin *l = syn__lin_of(n);
+  const size_t column = r * l->e + h * l->c;
+  int part;
+  size_t i;
+  memcpy(syn__lin_y(t, n).dx + column, syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_V1) +
+         r * l->wide + h * (l->c + 1), l->c * sizeof(float));
+  for (part = SYN__LIN_Q; part <= SYN__LIN_K; part++) {
+    const float *phi = syn__lin_keys(t, n, SYN__LIN_KEYS, part) + column;
+    float *d = syn__lin_keys(t, n, SYN__LIN_DKEYS, part) + column;
+    for (i = 0; i < l->c; i++) d[i] *= phi[i] < 1.0f ? phi[i] : 1.0f;
+  }
+}
+/* Items as in syn__task_lin. */
+static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__lin *l = syn__lin_of(n);
+  float *state = syn_scratch(t, thread);
+  for (; begin < end; begin++) {
+    const size_t h = begin % (size_t)l->heads, c = h * l->c, c1 = h * (l->c + 1);
+    const int *off = syn_out_stream(t, n)->off + begin / (size_t)l->heads;
+    syn__lin_walk m = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1)), g = m;
+    size_t r;
+    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin_back(t, n, h, r);
+    m.left = NULL;
+    m.right = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y1) + c1;
+    m.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_Q) + c;
+    g.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + c;
+    g.b = m.right;
+    g.left = m.a;
+    g.left_out = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_V1) + c1;
+    g.right = m.b;
+    g.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_K) + c;
+    syn__lin_walk_rows(t, &m, off, 0, 0);
+    syn__lin_walk_rows(t, &g, off, 1, 0);
+    if (!l->causal) syn__lin_walk_rows(t, &m, off, 1, 1);
+    if (!l->causal) syn__lin_walk_rows(t, &g, off, 0, 1);
+    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_end_back(t, n, h, r);
+  }
+}
+static void syn__lin_backward(syn_tape *t, const syn_node *n) {
+  const syn__lin *l = syn__lin_of(n);
+  const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
+  const size_t rows = syn_rows(x), items = (size_t)(syn_out_stream(t, n)->count * l->heads);
+  memset(syn_saved(t, n, SYN__LIN_DKEYS), 0, 2 * rows * l->e * sizeof(float));
+  memset(syn_saved(t, n, SYN__LIN_DVALUES), 0, rows * (2 * l->wide + l->e) * sizeof(float));
+  syn__linear_backward(t, n, SYN__LIN_W_O, -1, &y, syn_out(t, n)->dx);
+  syn_parallel(t, syn__task_lin_back, n, items, 1);
+  syn__linear_backward(t, n, SYN__LIN_W_Q, -1, x, syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_Q));
+  syn__linear_backward(t, n, SYN__LIN_W_K, -1, x, syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_K));
+  syn__linear_backward(t, n, SYN__LIN_W_V, -1, x, y.dx);
+}
+#endif
+static const syn_kind syn__kind_lin_att = {
+    SYN__FIELD(name, "lin_att"), SYN__FIELD(args, "i:heads i:decay f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__lin_shape),
+    SYN__FIELD(forward, syn__lin_forward), SYN__FIELD(backward, SYN__BACK(syn__lin_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__lin_step), SYN__FIELD(cost, syn__lin_cost)};
+
+/* ==============================================================================================
    >>kinds   the one list of all kinds
    ============================================================================================== */
 
@@ -15224,7 +15537,8 @@ static const syn_kind syn__kind_fixed_att = {
   X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
-  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru) X(pool)
+  X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru) X(pool) \
+  X(lin_att)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
@@ -16603,7 +16917,8 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   int i;
   if (!m || !n) return cost;
   if (n->id >= m->g.n_encoder) /* the encoder runs once, and keeps nothing */
-    cost.decode_bytes = 4.0 * (n->cache + n->key_cache + n->source_cache);
+    cost.decode_bytes = 4.0 * ((n->flags & SYN__STATE ? 0 : n->cache) + n->key_cache +
+                               n->source_cache);
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -16829,7 +17144,7 @@ static syn_status syn__cut_refused(syn_context *c, int cut) {
                    cut, SYN_CUT_MIDDLE);
 }
 
-static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
+static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}, 0}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
    caller calls syn__run_measured behind it; items are counted first. c may differ from the
@@ -17857,6 +18172,7 @@ static void syn__cache_sizes(syn_decoder *d) {
   d->decode.length = d->limit;
   d->decode.slots = d->config.beam;
   d->cache.kept[SYN_TGT] = syn__mul_size(rows, limit);
+  d->cache.slots = rows;
   d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len; /* within an int */
   d->cache.blocks[SYN_TGT] = syn__mul_size(rows, (limit + SYN__KEYS - 1) / SYN__KEYS);
   d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);

@@ -110,6 +110,7 @@ const WORDS = {
   pool: "one row of the sentence: the mean or the first; encoder",
   light_conv: "averages over k tokens, learned",
   dyn_conv: "averages over k tokens, made from the token",
+  lin_att: "linear attention: a state instead of keys and values",
   linformer: "attention to k sums; encoder",
   fixed_att: "seven heads look at fixed places; encoder",
   V: "queries with keys",
