@@ -186,6 +186,8 @@
      dyn_conv(k=7, heads, dropout)           * weights made from the token (section light_conv)
      aop(heads, keys=3d, c_k=d/heads, c_v=d/heads, dropout)  * attention to learned keys and values
      lin_att(heads, decay=5, dropout)        * linear attention: a state of constant size
+     aft(dropout)                            * averages by learned places and keys, without heads
+     sgu                                     gMLP: half of x times a learned mixture of the other
      linformer(k=32, heads, dropout)         * attention to k learned sums; encoder only
      fixed_att(heads, dropout)               * seven heads see fixed places, the others are V;
                                              encoder only
@@ -9003,11 +9005,12 @@ static void syn__item_values(syn__items *list, syn_tape *t) {
   }
 }
 
-/* Floats of a saved buffer. In a decoder a step has few rows and no pairs: it uses scratch. */
+/* Floats of a saved buffer. In a decoder a step has few rows, no pairs and no squares: it uses
+   scratch. */
 static size_t syn__saved_floats(const syn__items *list, const syn_node *n, syn_extent e) {
   syn__capacity cap = *list->cap;
   if (list->mode == SYN__INFER && n->id >= list->g->n_encoder && n->kind->step) {
-    e.pair = 0;
+    e.pair = e.square = 0;
     if (n->flags & SYN__STEP_ROWS) cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
   }
   return syn__extent_floats(list->g, n, &e, &cap);
@@ -15528,6 +15531,407 @@ static const syn_kind syn__kind_lin_att = {
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__lin_step), SYN__FIELD(cost, syn__lin_cost)};
 
 /* ==============================================================================================
+   >>kind sgu   y_i = u_i * (sum_j W_ij norm(v)_j + b_i), x = [u, v]: the spatial gating of gMLP
+   ============================================================================================== */
+
+/*
+   Spatial gating unit (Liu, Dai, So and Le 2021, section 2.1): tokens are mixed by a learned matrix
+   alone, as by R without softmax, and the result gates the other half of x. Their block is
+   res(norm -> ff(n, gelu) -> sgu -> linear).
+   x [rows,2e], y [rows,e]; norm has g, b [e]; W = w_s [N,N], b = b_s [N]. In a decoder W_ij = 0 for
+   j > i. W begins near 0 and b at 1, so that the unit begins as y = u. With C = W norm(v) + b:
+     du_i = dy_i * C_i,  dC_i = u_i * dy_i,  db_i = sum of dC_i,
+     dW_ij += dC_i . norm(v)_j,  dnorm(v) = W^T dC, then as norm.
+   saved for backward: the buffers below. KV cache of a token: its norm(v). */
+
+/* -- products of a matrix of places: for sgu and aft -- */
+
+/* Saved buffers of such a kind: M and dM [L,L], L the longest sentence, rows L apart; what is kept
+   of each row, by parts of the output's width, and the gradients. */
+enum { SYN__MIX, SYN__DMIX, SYN__MIX_ROWS, SYN__MIX_DROWS };
+
+/* width: of the rows that M multiplies; kept: floats of a row in MIX_ROWS. */
+static syn_status syn__mix_save(syn_build *b, syn_node *n, int width, int kept) {
+  const syn_extent square = {0, 0, 0, 0, 1};
+  const size_t pack = syn__block_floats(syn__max(width, b->config->max_len),
+                                        syn__max(width, b->config->max_len));
+  if (b->g->pack < pack) b->g->pack = pack;
+  n->table = b->config->max_len;
+  syn_build_save(b, n, SYN_BOTH, square);
+  syn_build_save(b, n, SYN_BACKWARD, square);
+  syn_build_save_rows(b, n, SYN_BOTH, (size_t)kept);
+  syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)kept);
+  return syn__own_copy(b, n, &b->decoder, sizeof b->decoder);
+}
+static int syn__mix_causal(const syn_node *n) { return *(const int *)n->own; }
+static float *syn__mix_x(const syn_tape *t, const syn_node *n, int part) {
+  return syn_saved(t, n, SYN__MIX_ROWS) + (size_t)part * syn_count(syn_out(t, n));
+}
+static float *syn__mix_dx(const syn_tape *t, const syn_node *n, int part) {
+  return syn_saved(t, n, SYN__MIX_DROWS) + (size_t)part * syn_count(syn_out(t, n));
+}
+/* The first rows and columns of M, or of dM, for sentence s. */
+static syn_matrix syn__mix_matrix(const syn_tape *t, const syn_node *n, int buffer, int s) {
+  const syn_stream *of = syn_out_stream(t, n);
+  const int size = of->off[s + 1] - of->off[s];
+  return syn_matrix_of(syn_saved(t, n, buffer), size, size, (size_t)of->longest);
+}
+/* Rows of sentence s. */
+static syn_matrix syn__mix_rows(const syn_tape *t, const syn_node *n, float *x, int width, int s) {
+  const int *off = syn_out_stream(t, n)->off + s;
+  return syn_matrix_of(x + (size_t)off[0] * (size_t)width, off[1] - off[0], width, 0);
+}
+/* y = M x for every sentence; rows of `width` */
+static void syn__mix_forward(syn_tape *t, const syn_node *n, float *x, float *y, int width) {
+  int s;
+  for (s = 0; s < syn_out_stream(t, n)->count; s++)
+    syn_gemm(t, syn__mix_rows(t, n, y, width, s), syn__mix_matrix(t, n, SYN__MIX, s),
+             syn__mix_rows(t, n, x, width, s), NULL, 0);
+}
+/* Row y of new row r: `weights` [place + 1] times the first `width` floats of the cache's rows. */
+static void syn__mix_step(const syn_tape *t, const syn_node *n, int r, const float *weights,
+                          float *y, int width) {
+  const size_t count = (size_t)syn_places(t, n)[r] + 1, row = (size_t)n->cache;
+  const syn__weighted_values j = {weights, t->decode->cache[n->id], syn__past(t, r), count, row,
+                                  count, 1, (size_t)width};
+  t->k->values(y, &j);
+}
+#ifndef SYN_NO_TRAIN
+/* dM = sum of dy x^T over the sentences in order; dx = M^T dy */
+static void syn__mix_backward(syn_tape *t, const syn_node *n, float *x, float *dy, float *dx,
+                              int width) {
+  const size_t longest = (size_t)syn_out_stream(t, n)->longest;
+  int s;
+  memset(syn_saved(t, n, SYN__DMIX), 0, longest * longest * sizeof(float));
+  for (s = 0; s < syn_out_stream(t, n)->count; s++) {
+    const syn_matrix of_dy = syn__mix_rows(t, n, dy, width, s);
+    syn_gemm(t, syn__mix_rows(t, n, dx, width, s),
+             syn_transposed(syn__mix_matrix(t, n, SYN__MIX, s)), of_dy, NULL, 0);
+    syn_gemm(t, syn__mix_matrix(t, n, SYN__DMIX, s), of_dy,
+             syn_transposed(syn__mix_rows(t, n, x, width, s)), NULL, 1);
+  }
+}
+#endif
+
+/* -- the layer -- */
+
+enum { SYN__SGU_G, SYN__SGU_B, SYN__SGU_W, SYN__SGU_BIAS };
+/* Parts of a row: v, norm(v), C, each of e; mean and deviation of the norm. */
+enum { SYN__SGU_V, SYN__SGU_NORM, SYN__SGU_C, SYN__SGU_STATS };
+
+static syn_status syn__sgu_shape(syn_build *b, syn_node *n) {
+  const int d = syn_build_width(b, n, 0), e = d / 2, N = b->config->max_len;
+  int shape[2];
+  if (d % 2)
+    return syn__fail_build(b, SYN_E_SHAPE, "the input is %d wide, wanted an even width: one half "
+                           "gates the other", d);
+  shape[0] = shape[1] = N;
+  syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &e);
+  syn__bias_param(b, n, "b", e);
+  syn__table_param(b, n, "w_s", syn_initial_of(SYN_INIT_UNIFORM, 1e-3), 2, shape);
+  syn_build_param(b, n, "b_s", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, shape);
+  if (syn__mix_save(b, n, e, 3 * e + 2)) return SYN_E_MEMORY;
+  n->cache = e;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), e);
+}
+/* norm(v) of the rows begin .. end-1 */
+static void syn__task_sgu_norm(syn_tape *t, const void *job, int thread, size_t begin,
+                               size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t e = (size_t)n->cache;
+  const syn__norm w = {syn_weight(t, n, SYN__SGU_G), syn_weight(t, n, SYN__SGU_B), SYN__NORM_EPS, 0};
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    float *v = syn__mix_x(t, n, SYN__SGU_V) + begin * e;
+    memcpy(v, syn_in(t, n, 0)->x + (2 * begin + 1) * e, e * sizeof *v);
+    t->k->norm(syn__mix_x(t, n, SYN__SGU_NORM) + begin * e, v, &w, e,
+               syn__mix_x(t, n, SYN__SGU_STATS) + 2 * begin);
+  }
+}
+/* C += b_i and y of the rows begin .. end-1; a step also computes C. */
+static void syn__task_sgu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t e = (size_t)n->cache, N = (size_t)n->table;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    const size_t place = (size_t)syn_places(t, n)[begin];
+    const float bias = syn_weight(t, n, SYN__SGU_BIAS)[place];
+    float *c = syn__mix_x(t, n, SYN__SGU_C) + begin * e;
+    if (t->decode)
+      syn__mix_step(t, n, (int)begin, syn_weight(t, n, SYN__SGU_W) + place * N, c, n->cache);
+    for (i = 0; i < e; i++) c[i] += bias;
+    t->k->mul(syn_out(t, n)->x + begin * e, syn_in(t, n, 0)->x + 2 * begin * e, c, e);
+  }
+}
+/* M: the rows of W; 0 where a decoder does not see */
+static void syn__sgu_forward(syn_tape *t, const syn_node *n) {
+  const size_t rows = syn_rows(syn_out(t, n)), N = (size_t)n->table;
+  const int causal = syn__mix_causal(n);
+  size_t i, L = (size_t)syn_out_stream(t, n)->longest;
+  float *m = syn_saved(t, n, SYN__MIX);
+  for (i = 0; i < L; i++) {
+    const size_t seen = causal ? i + 1 : L;
+    memcpy(m + i * L, syn_weight(t, n, SYN__SGU_W) + i * N, seen * sizeof *m);
+    memset(m + i * L + seen, 0, (L - seen) * sizeof *m);
+  }
+  syn_parallel(t, syn__task_sgu_norm, n, rows, 8);
+  syn__mix_forward(t, n, syn__mix_x(t, n, SYN__SGU_NORM), syn__mix_x(t, n, SYN__SGU_C), n->cache);
+  syn_parallel(t, syn__task_sgu, n, rows, 8);
+}
+static void syn__sgu_step(syn_tape *t, const syn_node *n) {
+  const size_t rows = (size_t)t->decode->rows, e = (size_t)n->cache;
+  size_t r;
+  syn_parallel(t, syn__task_sgu_norm, n, rows, 8);
+  for (r = 0; r < rows; r++)
+    memcpy(syn_cache_new(t, n, (int)r), syn__mix_x(t, n, SYN__SGU_NORM) + r * e, e * sizeof(float));
+  syn_parallel(t, syn__task_sgu, n, rows, 8);
+}
+static void syn__sgu_cost(const syn_node *n, syn_cost *cost) {
+  cost->multiply_adds += (double)n->cache * (cost->length + 1);
+}
+
+#ifndef SYN_NO_TRAIN
+/* du, dC; db_i in the order of the rows */
+static void syn__sgu_gate_back(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const size_t rows = syn_rows(y), e = (size_t)n->cache;
+  float *dbias = syn_dweight(t, n, SYN__SGU_BIAS);
+  size_t r;
+  for (r = 0; r < rows; r++) {
+    const float *u = x->x + 2 * r * e, *dy = y->dx + r * e;
+    t->k->acc_mul(x->dx + 2 * r * e, dy, syn__mix_x(t, n, SYN__SGU_C) + r * e, e);
+    t->k->mul(syn__mix_dx(t, n, SYN__SGU_C) + r * e, dy, u, e);
+    dbias[syn_places(t, n)[r]] += t->k->dot(dy, u, e);
+  }
+}
+static void syn__sgu_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  const size_t rows = syn_rows(x), e = (size_t)n->cache, N = (size_t)n->table;
+  const size_t L = (size_t)syn_out_stream(t, n)->longest;
+  const int causal = syn__mix_causal(n);
+  float *dnorm = syn__mix_dx(t, n, SYN__SGU_NORM), *dv = syn__mix_dx(t, n, SYN__SGU_V);
+  const syn__norm_rows j = {syn__mix_x(t, n, SYN__SGU_V), syn_weight(t, n, SYN__SGU_G), dnorm,
+                            syn__mix_x(t, n, SYN__SGU_STATS), rows, e, 0};
+  size_t i;
+  syn__sgu_gate_back(t, n);
+  syn__mix_backward(t, n, syn__mix_x(t, n, SYN__SGU_NORM), syn__mix_dx(t, n, SYN__SGU_C), dnorm,
+                    n->cache);
+  for (i = 0; i < L; i++)
+    t->k->acc(syn_dweight(t, n, SYN__SGU_W) + i * N, syn_saved(t, n, SYN__DMIX) + i * L,
+              causal ? i + 1 : L);
+  t->k->norm_back_columns(syn_dweight(t, n, SYN__SGU_G), syn_dweight(t, n, SYN__SGU_B), &j, 0, e);
+  memset(dv, 0, rows * e * sizeof *dv);
+  for (i = 0; i < rows; i++) {
+    t->k->norm_back(dv, &j, i);
+    t->k->acc(x->dx + (2 * i + 1) * e, dv + i * e, e);
+  }
+}
+#endif
+static const syn_kind syn__kind_sgu = {
+    SYN__FIELD(name, "sgu"), SYN__FIELD(args, ""), SYN__FIELD(flags, SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__sgu_shape),
+    SYN__FIELD(forward, syn__sgu_forward), SYN__FIELD(backward, SYN__BACK(syn__sgu_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__sgu_step), SYN__FIELD(cost, syn__sgu_cost)};
+
+/* ==============================================================================================
+   >>kind aft   y_i = sigma(q_i) sum_j e^(w_ij + k_j) v_j / sum_j e^(w_ij + k_j), by channels
+   ============================================================================================== */
+
+/*
+   Attention free transformer (Zhai et al. 2021, section 3.1, AFT-full): each channel is averaged
+   with weights of its own, from keys and learned position biases; no head, no product of queries and
+   keys. x [rows,d]: q, k, v = x W_q^T, x W_k^T, x W_v^T; w [N,N]; j <= i alone in a decoder. Behind
+   it comes an output layer W_o [d,d], as behind all attention here.
+   With M_ij = e^w_ij, a = e^k: [num, den] = M [a v, a], two products of one matrix; c = num / den,
+   y = sigma(q) c. k and w count as at most 30 and at least -30 here, so that no sum overflows and
+   none is 0; behind these limits their gradient is 0.
+     dc = sigma(q) dy,  dq = dy c sigma(q) (1 - sigma(q)),  dnum = dc / den,  dden = -dc c / den
+     d[a v, a] = M^T [dnum, dden],  dv = a d(av),  dk = a (da + v d(av)),
+     dw_ij += M_ij dM_ij,  dM_ij = dnum_i . (a v)_j + dden_i . a_j
+   saved for backward: the buffers below. KV cache of a token: its a v and a. */
+
+enum { SYN__AFT_W_Q, SYN__AFT_W_K, SYN__AFT_W_V, SYN__AFT_W_O, SYN__AFT_W };
+/* Parts of a row: q, which becomes sigma(q), k, v, y, each of d; [a v, a], [num, den] of 2d. */
+enum { SYN__AFT_Q, SYN__AFT_K, SYN__AFT_V, SYN__AFT_Y, SYN__AFT_IN, SYN__AFT_SUMS = 6 };
+#define SYN__AFT_MOST 30.0f
+
+static float syn__aft_exp(float x) {
+  const float most = SYN__AFT_MOST;
+  return (float)syn__exp((double)(x > most ? most : x > -most ? x : -most));
+}
+/* 1: the gradient goes through the limits. */
+static int syn__aft_free(float x) { return x > -SYN__AFT_MOST && x < SYN__AFT_MOST; }
+
+static syn_status syn__aft_shape(syn_build *b, syn_node *n) {
+  static const char *const names[] = {"w_q", "w_k", "w_v", "w_o"};
+  const int d = syn_build_width(b, n, 0), N = b->config->max_len;
+  int shape[2], i;
+  shape[0] = shape[1] = N;
+  for (i = SYN__AFT_W_Q; i <= SYN__AFT_W_O; i++) syn__matrix_param(b, n, names[i], d, d);
+  syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 0.01), 2, shape);
+  if (syn__mix_save(b, n, 2 * d, 8 * d)) return SYN_E_MEMORY;
+  n->cache = 2 * d;
+  n->scratch.length = 1;
+  return syn_build_out_like(b, n, 0);
+}
+/* y and its gradient as a tensor */
+static syn_tensor syn__aft_y(const syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n);
+  y.x = syn__mix_x(t, n, SYN__AFT_Y);
+  y.dx = y.dx ? syn__mix_dx(t, n, SYN__AFT_Y) : NULL;
+  return y;
+}
+/* [a v, a] of the rows begin .. end-1, where a step also keeps them */
+static void syn__task_aft_in(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t d = (size_t)n->cache / 2;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    float *in = syn__mix_x(t, n, SYN__AFT_IN) + 2 * begin * d;
+    const float *k = syn__mix_x(t, n, SYN__AFT_K) + begin * d;
+    for (i = 0; i < d; i++) in[d + i] = syn__aft_exp(k[i]);
+    t->k->mul(in, in + d, syn__mix_x(t, n, SYN__AFT_V) + begin * d, d);
+    if (t->decode) memcpy(syn_cache_new(t, n, (int)begin), in, 2 * d * sizeof *in);
+  }
+}
+/* M e^w of one place: `count` numbers */
+static void syn__aft_weights(const syn_tape *t, const syn_node *n, size_t place, size_t count,
+                             float *m) {
+  const float *w = syn_weight(t, n, SYN__AFT_W) + place * (size_t)n->table;
+  size_t j;
+  for (j = 0; j < count; j++) m[j] = syn__aft_exp(w[j]);
+}
+/* sigma(q) in place of q, then y, of the rows begin .. end-1; a step also computes the sums. */
+static void syn__task_aft(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t d = (size_t)n->cache / 2;
+  size_t i;
+  for (; begin < end; begin++) {
+    float *q = syn__mix_x(t, n, SYN__AFT_Q) + begin * d, *y = syn__mix_x(t, n, SYN__AFT_Y) + begin * d;
+    float *sums = syn__mix_x(t, n, SYN__AFT_SUMS) + 2 * begin * d;
+    if (t->decode) {
+      const size_t place = (size_t)syn_places(t, n)[begin];
+      syn__aft_weights(t, n, place, place + 1, syn_scratch(t, thread));
+      syn__mix_step(t, n, (int)begin, syn_scratch(t, thread), sums, n->cache);
+    }
+    t->k->act(SYN__SIGMOID, q, q, d);
+    for (i = 0; i < d; i++) y[i] = q[i] * (sums[i] / sums[d + i]);
+  }
+}
+static void syn__aft_linears(syn_tape *t, const syn_node *n) {
+  int i;
+  for (i = 0; i < 3; i++)
+    syn__linear_forward(t, n, SYN__AFT_W_Q + i, -1, syn_in(t, n, 0),
+                        syn__mix_x(t, n, SYN__AFT_Q + i));
+  syn_parallel(t, syn__task_aft_in, n, syn_rows(syn_out(t, n)), 8);
+}
+static void syn__aft_finish(syn_tape *t, const syn_node *n) {
+  const syn_tensor y = syn__aft_y(t, n);
+  syn_parallel(t, syn__task_aft, n, syn_rows(&y), 8);
+  syn__linear_forward(t, n, SYN__AFT_W_O, -1, &y, syn_out(t, n)->x);
+}
+static void syn__aft_forward(syn_tape *t, const syn_node *n) {
+  const int causal = syn__mix_causal(n);
+  const size_t L = (size_t)syn_out_stream(t, n)->longest;
+  float *m = syn_saved(t, n, SYN__MIX);
+  size_t i;
+  for (i = 0; i < L; i++) {
+    const size_t seen = causal ? i + 1 : L;
+    syn__aft_weights(t, n, i, seen, m + i * L);
+    memset(m + i * L + seen, 0, (L - seen) * sizeof *m);
+  }
+  syn__aft_linears(t, n);
+  syn__mix_forward(t, n, syn__mix_x(t, n, SYN__AFT_IN), syn__mix_x(t, n, SYN__AFT_SUMS), n->cache);
+  syn__aft_finish(t, n);
+}
+static void syn__aft_step(syn_tape *t, const syn_node *n) {
+  syn__aft_linears(t, n);
+  syn__aft_finish(t, n);
+}
+/* The generic cost counts the four matrices; here the sums. */
+static void syn__aft_cost(const syn_node *n, syn_cost *cost) {
+  cost->multiply_adds += (double)n->cache * cost->length;
+}
+
+#ifndef SYN_NO_TRAIN
+/* Rows begin .. end-1: dq, dnum, dden from dy */
+static void syn__task_aft_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t d = (size_t)n->cache / 2;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    const float *s = syn__mix_x(t, n, SYN__AFT_Q) + begin * d;
+    const float *sums = syn__mix_x(t, n, SYN__AFT_SUMS) + 2 * begin * d;
+    const float *dy = syn__mix_dx(t, n, SYN__AFT_Y) + begin * d;
+    float *dq = syn__mix_dx(t, n, SYN__AFT_Q) + begin * d;
+    float *dsums = syn__mix_dx(t, n, SYN__AFT_SUMS) + 2 * begin * d;
+    for (i = 0; i < d; i++) {
+      const float c = sums[i] / sums[d + i];
+      dq[i] = dy[i] * c * s[i] * (1.0f - s[i]);
+      dsums[i] = dy[i] * s[i] / sums[d + i];
+      dsums[d + i] = -dsums[i] * c;
+    }
+  }
+}
+/* dv, dk from d[a v, a] */
+static void syn__task_aft_in_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const size_t d = (size_t)n->cache / 2;
+  size_t i;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    const float *a = syn__mix_x(t, n, SYN__AFT_IN) + 2 * begin * d + d;
+    const float *din = syn__mix_dx(t, n, SYN__AFT_IN) + 2 * begin * d;
+    const float *k = syn__mix_x(t, n, SYN__AFT_K) + begin * d;
+    const float *v = syn__mix_x(t, n, SYN__AFT_V) + begin * d;
+    float *dk = syn__mix_dx(t, n, SYN__AFT_K) + begin * d;
+    t->k->mul(syn__mix_dx(t, n, SYN__AFT_V) + begin * d, a, din, d);
+    for (i = 0; i < d; i++) {
+      const float through = v[i] * din[i];
+      dk[i] = syn__aft_free(k[i]) ? a[i] * (din[d + i] + through) : 0.0f;
+    }
+  }
+}
+/* dw_ij += M_ij dM_ij. Where a decoder's i does not see j, dM may be infinite. */
+static void syn__aft_bias_back(const syn_tape *t, const syn_node *n) {
+  const size_t L = (size_t)syn_out_stream(t, n)->longest;
+  const float *m = syn_saved(t, n, SYN__MIX), *dm = syn_saved(t, n, SYN__DMIX);
+  size_t i, j;
+  for (i = 0; i < L; i++)
+    for (j = 0; j < (syn__mix_causal(n) ? i + 1 : L); j++) {
+      const size_t at = i * (size_t)n->table + j;
+      const float through = m[i * L + j] * dm[i * L + j];
+      if (syn__aft_free(syn_weight(t, n, SYN__AFT_W)[at]))
+        syn_dweight(t, n, SYN__AFT_W)[at] += through;
+    }
+}
+static void syn__aft_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor y = syn__aft_y(t, n);
+  const size_t rows = syn_rows(&y);
+  int i;
+  memset(y.dx, 0, syn_count(&y) * sizeof *y.dx);
+  syn__linear_backward(t, n, SYN__AFT_W_O, -1, &y, syn_out(t, n)->dx);
+  syn_parallel(t, syn__task_aft_back, n, rows, 8);
+  syn__mix_backward(t, n, syn__mix_x(t, n, SYN__AFT_IN), syn__mix_dx(t, n, SYN__AFT_SUMS),
+                    syn__mix_dx(t, n, SYN__AFT_IN), n->cache);
+  syn__aft_bias_back(t, n);
+  syn_parallel(t, syn__task_aft_in_back, n, rows, 8);
+  for (i = 0; i < 3; i++)
+    syn__linear_backward(t, n, SYN__AFT_W_Q + i, -1, syn_in(t, n, 0),
+                         syn__mix_dx(t, n, SYN__AFT_Q + i));
+}
+#endif
+static const syn_kind syn__kind_aft = {
+    SYN__FIELD(name, "aft"), SYN__FIELD(args, "f:dropout"), SYN__FIELD(flags, SYN_DROPS),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__aft_shape),
+    SYN__FIELD(forward, syn__aft_forward), SYN__FIELD(backward, SYN__BACK(syn__aft_backward)),
+    SYN__FIELD(start, NULL), SYN__FIELD(step, syn__aft_step), SYN__FIELD(cost, syn__aft_cost)};
+
+/* ==============================================================================================
    >>kinds   the one list of all kinds
    ============================================================================================== */
 
@@ -15538,7 +15942,7 @@ static const syn_kind syn__kind_lin_att = {
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
   X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru) X(pool) \
-  X(lin_att)
+  X(lin_att) X(sgu) X(aft)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};

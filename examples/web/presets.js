@@ -111,6 +111,8 @@ const WORDS = {
   light_conv: "averages over k tokens, learned",
   dyn_conv: "averages over k tokens, made from the token",
   lin_att: "linear attention: a state instead of keys and values",
+  aft: "averages by learned places and by keys, without heads",
+  sgu: "half of the row times a learned mixture of the other halves: gMLP",
   linformer: "attention to k sums; encoder",
   fixed_att: "seven heads look at fixed places; encoder",
   V: "queries with keys",
