@@ -1420,6 +1420,121 @@ static void test_packed(int i) {
   syn_model_free(b.m);
 }
 
+/* log p of the tokens y [size] by one forward pass over begin, y_0 .. */
+static double log_p_of(bench *b, syn_run *r, const int *y, int size) {
+  int tgt[MAX_LEN + 1] = {SYN_BEGIN}, rows, t, v;
+  syn_batch one;
+  double sum = 0.0;
+  memset(&one, 0, sizeof one);
+  memcpy(tgt + 1, y, (size_t)(size - 1) * sizeof *y);
+  one.count = 1;
+  one.tgt = tgt;
+  one.tgt_width = size;
+  CHECK(syn_run_forward(r, &one) == SYN_OK, "%s: %s", b->name, b->c.message);
+  for (t = 0; t < size; t++) {
+    const float *z = syn_run_logits(r, 0, &rows) + (size_t)t * (size_t)b->v_tgt;
+    double all = 0.0;
+    for (v = 0; v < b->v_tgt; v++) all += exp((double)z[v] - (double)z[y[t]]);
+    sum -= log(all);
+  }
+  return sum;
+}
+
+/* Every hypothesis of a beam, whose rows change places, has its own state: its score is that of a forward pass. */
+static void test_beam_states(const char *decoder) {
+  bench b;
+  syn_config k;
+  syn_decode_config how;
+  syn_decoder *d;
+  syn_run *r;
+  syn_batch three;
+  float score;
+  int i, rank, size, texts = 0;
+  memset(&b, 0, sizeof b);
+  memset(&how, 0, sizeof how);
+  memset(&three, 0, sizeof three);
+  b.n.task = "lm", b.n.decoder = decoder, b.n.tie = "none";
+  snprintf(b.name, sizeof b.name, "%s", decoder);
+  syn_context_init(&b.c, NULL);
+  k = config_of(&b.n, 8, 0.0f, b.vars);
+  b.v_tgt = k.tgt_vocab;
+  b.m = syn_model_new(&b.c, &k);
+  if (b.m) stir(b.m);
+  three.count = how.sentences = 3;
+  how.beam = how.best = 5;
+  how.alpha = -1.0f; /* the score is the sum of log p */
+  d = syn_decoder_new(&b.c, b.m, &how);
+  r = syn_run_new(&b.c, b.m, NULL);
+  CHECK(d && r && syn_decoder_run(d, &three, NULL, NULL) == SYN_OK, "%s: %s", decoder, b.c.message);
+  for (i = 0; d && r && i < 3; i++)
+    for (rank = 0; rank < 5; rank++) {
+      const int *y = syn_decoder_output(d, i, rank, &size, &score);
+      double wanted = size > 0 ? log_p_of(&b, r, y, size) : (double)score;
+      CHECK(fabs(wanted - (double)score) < 1e-4 * (1 + fabs(wanted)), "%s: output %d: log p %g, wanted %g", decoder,
+            rank, (double)score, wanted);
+      texts += size > 2;
+    }
+  CHECK(texts > 3, "%s: %d outputs of more than two tokens", decoder, texts);
+  syn_decoder_free(d);
+  syn_run_free(r);
+  syn_model_free(b.m);
+}
+
+/* Bytes that a decoder needs more for 512 tokens than for 256. */
+static double decode_growth(const char *decoder) {
+  net n = {"lm", NULL, NULL, "none"};
+  syn_var vars[3];
+  syn_context c;
+  syn_plan plan[2];
+  int i;
+  n.decoder = decoder;
+  memset(plan, 0, sizeof plan);
+  for (i = 0; i < 2; i++) {
+    syn_config k = config_of(&n, 32, 0.0f, vars);
+    k.max_len = 256 << i;
+    syn_context_init(&c, NULL);
+    CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan[i]) == SYN_OK, "%s", c.message);
+  }
+  return (double)plan[1].decoding - (double)plan[0].decoding;
+}
+static void test_state_memory(void) {
+  double lists = decode_growth("linear"), state = decode_growth("lin_att"), keys = decode_growth("syn_att(V)");
+  CHECK(state < lists + 1.0, "a state grows by %g bytes, lists by %g", state, lists);
+  CHECK(keys > lists + 256.0 * 2 * 32 * 4 - 1.0, "keys and values grow by %g bytes, lists by %g", keys, lists);
+}
+
+/* Numbers behind the limits of aft: the output is finite, the gradient there 0. */
+static void test_aft_limits(void) {
+  static sheet s;
+  bench b;
+  syn_trainer *t;
+  const float *dw;
+  const syn_param *w = NULL;
+  int i, at = 0;
+  for (i = 0; i < N_CASES; i++)
+    if (case_of(i, b.space, sizeof b.space).decoder && strstr(case_of(i, b.space, sizeof b.space).decoder, "(aft")) at = i;
+  if (!bench_make(&b, at, 8, 0.0f, NULL)) return;
+  for (i = 0; i < (int)syn_model_param_count(b.m); i++) {
+    const syn_param *p = syn_model_param(b.m, (size_t)i);
+    size_t k;
+    if (strstr(p->name, "w_k"))
+      for (k = 0; k < p->size; k++) p->x[k] *= 1e4f;
+    if (strlen(p->name) > 2 && !strcmp(p->name + strlen(p->name) - 2, ".w") && p->shape[0] == MAX_LEN) w = p;
+  }
+  CHECK(w, "%s: no position biases", b.name);
+  if (!w) return;
+  w->x[0] = -100.0f;
+  w->x[MAX_LEN] = 100.0f;
+  sheet_fill(&s, &b, 0, 5, 0);
+  t = trainer_of(&b, NULL);
+  CHECK(t && gradient_of(t, &s.b, 0), "%s: %s", b.name, b.c.message);
+  dw = t ? syn_trainer_gradient(t, w) : NULL;
+  CHECK(dw && dw[0] == 0.0f && dw[MAX_LEN] == 0.0f && dw[MAX_LEN + 1] != 0.0f, "%s: limits", b.name);
+  for (i = 0; t && i < (int)b.m->trained; i++) CHECK(fabsf(t->gradient[i]) < 1e30f, "%s: gradient %d", b.name, i);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
 static syn_kind linear_kind(void) {
   size_t i = 0;
   while (strcmp(syn_kind_at(i)->name, "linear")) i++;
@@ -1493,6 +1608,10 @@ int main(int argc, char **argv) {
   test_wide("learn_pos -> act(gelu) -> res_nd(ff(act=glu)) -> rms_norm");
   test_wide("res_d(syn_att(R+V)) -> ff(act=tanh) -> dropout(0.2) -> cnn(k=3)");
   test_packed_foreign();
+  test_beam_states("res(lin_att(decay=1)) -> linear -> res(lin_att(4)) -> ff(act=tanh)");
+  test_beam_states("pos -> res(aft) -> res(ff(6) -> sgu -> linear)");
+  test_state_memory();
+  test_aft_limits();
   for (i = 0; i < N_CASES; i++) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);

@@ -75,7 +75,7 @@ golden() { # GROUP COUNT
   esac
 }
 golden golden_features 4
-golden golden_kinds 4
+golden golden_kinds 11
 
 # -- refused --
 refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X

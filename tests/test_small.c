@@ -1138,6 +1138,9 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
   no_lowering(c, "id", "mh_dot_att -> scale(2)", "cannot have this kind of layer decoder.1 (scale)");
   no_lowering(c, "rnn", "rnn(state=source)", "cannot have state=source of layer decoder.0 (rnn)");
+  no_lowering(c, "lin_att", "mh_dot_att", "cannot have this kind of layer encoder.0 (lin_att)");
+  no_lowering(c, "aft", "mh_dot_att", "cannot have this kind of layer encoder.0 (aft)");
+  no_lowering(c, "id", "mh_dot_att -> sgu", "cannot have this kind of layer decoder.1 (sgu)");
   no_lowering(c, "fixed_att(heads=8)", "mh_dot_att", "fixed_att");
 }
 

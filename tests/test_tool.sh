@@ -472,6 +472,9 @@ costs R+V $((2 * d * d + H * N * N + 2 * H)) $((2 * d * d + N * d)) $((4 * d))
 costs D+V,shared=1 $((2 * d * d + N * c + 2 * H)) $((2 * d * d + 2 * N * d)) $((4 * d))
 costs R,tile=8 $((H * 8 * 8)) 0 0
 costs D,tile=8 $((d * d + 8 * d + d + H * 8)) $((d * d + 8 * d)) 0
+is 'info: lin_att keeps no token' "$((4 * d * d)) $((4 * d * d + 2 * d * (c + 1))) 0" "$(layer lin_att lin_att)"
+is 'info: aft' "$((4 * d * d + N * N)) $((4 * d * d + 2 * N * d)) $((8 * d))" "$(layer aft aft)"
+is 'info: sgu' "$((d + N * N + N)) $((d / 2 * (N + 1))) $((2 * d))" "$(layer 'sgu->linear' sgu)"
 is 'info: heads of 8' "$((4 * d * 32)) $((4 * d * 32 + 2 * N * 32)) $((8 * 32))" \
   "$(layer 'res(syn_att(V,c=8))' syn_att)"
 is 'info: linear, ff' "$((5 * d + 5)) $((5 * d)) 0 $((14 * 5 + 14)) $((14 * 5)) 0" \

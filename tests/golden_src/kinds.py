@@ -60,11 +60,54 @@ def t_and_v(p, x, causal):
     return attention(p, x, causal, score)
 
 
+def linear(p, x, causal, decay=5):
+    n, c = len(x), D // HEADS
+    q, k, v = [x @ p(name, D, D).T for name in ('w_q', 'w_k', 'w_v')]
+    q, k = [np.where(a > 0, a + 1, np.exp(a)) for a in (q, k)]
+    y = np.zeros((n, D))
+    for h in range(HEADS):
+        part, gamma = slice(h * c, (h + 1) * c), 1 - 2.0 ** (-decay - h) if decay else 1.0
+        for i in range(n):
+            scores = [gamma ** abs(i - j) * (q[i, part] @ k[j, part]) for j in range(i + 1 if causal else n)]
+            y[i, part] = sum(s * v[j, part] for j, s in enumerate(scores)) / (sum(scores) + 1e-6)
+    return y @ p('w_o', D, D).T
+
+
+def gating(p, x, causal):
+    n, e = len(x), D // 2
+    u, v, out = x[:, :e], x[:, e:], np.zeros((n, e))
+    g, b = p('g', e), p('b', e)
+    v = [(r - r.mean()) / np.sqrt(r.var() + 1e-6) * g + b for r in v]
+    w, bias = p('w_s', N, N), p('b_s', N)
+    for i in range(n):
+        out[i] = u[i] * (sum(w[i, j] * v[j] for j in range(i + 1 if causal else n)) + bias[i])
+    return out
+
+
+def attention_free(p, x, causal):
+    n = len(x)
+    q, k, v = [x @ p(name, D, D).T for name in ('w_q', 'w_k', 'w_v')]
+    w_o, w, y = p('w_o', D, D), p('w', N, N), np.zeros((n, D))
+    for i in range(n):
+        for channel in range(D):
+            weights = softmax(np.array([w[i, j] + k[j, channel] for j in range(i + 1 if causal else n)]))
+            mean = sum(a * v[j, channel] for j, a in enumerate(weights))
+            y[i, channel] = mean / (1.0 + np.exp(-q[i, channel]))
+    return y @ w_o.T
+
+
 CASES = {
     'tag_T': ('tag', 'syn_att(T)', t_alone, D),
     'lm_T': ('lm', 'syn_att(T)', t_alone, D),
     'lm_T_tile': ('lm', 'syn_att(T, tile=3)', t_tiled, D),
     'tag_T_V': ('tag', 'syn_att(T+V)', t_and_v, D),
+    'lm_lin_att': ('lm', 'lin_att', linear, D),
+    'tag_lin_att': ('tag', 'lin_att(decay=1)', lambda p, x, causal: linear(p, x, causal, 1), D),
+    'lm_sgu': ('lm', 'sgu', gating, D // 2),
+    'tag_sgu': ('tag', 'sgu', gating, D // 2),
+    'lm_aft': ('lm', 'aft', attention_free, D),
+    'tag_aft': ('tag', 'aft', attention_free, D),
+    'tag_lin_att_0': ('tag', 'lin_att(2, 0)', lambda p, x, causal: linear(p, x, causal, 0), D),
 }
 
 
