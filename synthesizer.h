@@ -647,8 +647,8 @@ typedef struct syn_layer syn_layer;
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* of the KV cache, per token of an output, 0 of lin_att, whose state does
-                              not grow; where the layer attends to the source, per source token */
+  double decode_bytes;     /* of the KV cache, per token of an output, 0 of lin_att, whose state
+                              does not grow; where it attends to the source, per source token */
   int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
@@ -15238,12 +15238,13 @@ static const syn_kind syn__kind_fixed_att = {
      y1_t = q'_t M_t, y_t = y1_t's first c numbers / (its last + 1e-6);  out = [y_1; ...; y_H] W_o^T
 
    gamma_h = 1 - 2^(-decay-h), h = 0 .. H-1, decay=0: 1 (Katharopoulos). phi and the division are
-   those of Katharopoulos, in place of RetNet's rotation and group norm. In an encoder a second state
-   comes from the last token, M'_t = gamma_h (M'_{t+1} + k'_{t+1}^T v1_{t+1}), and M_t + M'_t takes
-   the place of M_t: every token sees all.
+   those of Katharopoulos, in place of RetNet's rotation and group norm. In an encoder a second
+   state comes from the last token, M'_t = gamma_h (M'_{t+1} + k'_{t+1}^T v1_{t+1}), and M_t + M'_t
+   takes the place of M_t: every token sees all.
    x, out [rows,d]; q, k, v, y [rows,e], e = d = H c; W [d,d]; v1, y1 [rows,H,c+1].
    Backward: with dy1, that of y1 = (dy / den, -dy . y / den), den = the last of y1 + 1e-6,
-     dq'_t = M_t dy1_t^T,  G_t = gamma_h G_{t+1} + q'_t^T dy1_t,  dk'_t = G_t v1_t^T,  dv1_t = k'_t G_t
+     dq'_t = M_t dy1_t^T,  G_t = gamma_h G_{t+1} + q'_t^T dy1_t,
+     dk'_t = G_t v1_t^T,  dv1_t = k'_t G_t
    so M is computed again from the first token on, and G from the last one; the second state of an
    encoder has the same with the ends exchanged. phi' = min(phi, 1).
    saved for backward: the buffers below. While decoding: the state after the newest token and the
@@ -15278,7 +15279,8 @@ static syn_tensor syn__lin_y(const syn_tape *t, const syn_node *n) {
 static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
   static const char *const names[] = {"w_q", "w_k", "w_v", "w_o"};
   syn__lin *l = (syn__lin *)syn_build_own(b, n, sizeof *l);
-  const int d = syn_build_width(b, n, 0), heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
+  const int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
+  const int d = syn_build_width(b, n, 0);
   size_t row;
   int i;
   if (!l) return SYN_E_MEMORY;
@@ -15413,8 +15415,8 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_divide(t, n, h, r);
   }
 }
-/* Items: the heads of hypothesis 0, then of hypothesis 1 ...; the places of a prefill in order, each
-   from the state of the one before. */
+/* Items: the heads of hypothesis 0, then of hypothesis 1 ...; the places of a prefill in order,
+   each from the state of the one before. */
 static void syn__task_lin_step(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -15639,7 +15641,8 @@ static void syn__task_sgu_norm(syn_tape *t, const void *job, int thread, size_t 
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   const size_t e = (size_t)n->cache;
-  const syn__norm w = {syn_weight(t, n, SYN__SGU_G), syn_weight(t, n, SYN__SGU_B), SYN__NORM_EPS, 0};
+  const syn__norm w = {syn_weight(t, n, SYN__SGU_G), syn_weight(t, n, SYN__SGU_B), SYN__NORM_EPS,
+                       0};
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
     float *v = syn__mix_x(t, n, SYN__SGU_V) + begin * e;
@@ -15740,8 +15743,8 @@ static const syn_kind syn__kind_sgu = {
 
 /*
    Attention free transformer (Zhai et al. 2021, section 3.1, AFT-full): each channel is averaged
-   with weights of its own, from keys and learned position biases; no head, no product of queries and
-   keys. x [rows,d]: q, k, v = x W_q^T, x W_k^T, x W_v^T; w [N,N]; j <= i alone in a decoder. Behind
+   with weights of its own, from keys and learned position biases; no head, no product of queries
+   and keys. x [rows,d]: q, k, v = x W_q^T, x W_k^T, x W_v^T; w [N,N]; j <= i alone in a decoder. Behind
    it comes an output layer W_o [d,d], as behind all attention here.
    With M_ij = e^w_ij, a = e^k: [num, den] = M [a v, a], two products of one matrix; c = num / den,
    y = sigma(q) c. k and w count as at most 30 and at least -30 here, so that no sum overflows and
@@ -15809,7 +15812,8 @@ static void syn__task_aft(syn_tape *t, const void *job, int thread, size_t begin
   const size_t d = (size_t)n->cache / 2;
   size_t i;
   for (; begin < end; begin++) {
-    float *q = syn__mix_x(t, n, SYN__AFT_Q) + begin * d, *y = syn__mix_x(t, n, SYN__AFT_Y) + begin * d;
+    float *q = syn__mix_x(t, n, SYN__AFT_Q) + begin * d;
+    float *y = syn__mix_x(t, n, SYN__AFT_Y) + begin * d;
     float *sums = syn__mix_x(t, n, SYN__AFT_SUMS) + 2 * begin * d;
     if (t->decode) {
       const size_t place = (size_t)syn_places(t, n)[begin];
