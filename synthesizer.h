@@ -15744,8 +15744,8 @@ static const syn_kind syn__kind_sgu = {
 /*
    Attention free transformer (Zhai et al. 2021, section 3.1, AFT-full): each channel is averaged
    with weights of its own, from keys and learned position biases; no head, no product of queries
-   and keys. x [rows,d]: q, k, v = x W_q^T, x W_k^T, x W_v^T; w [N,N]; j <= i alone in a decoder. Behind
-   it comes an output layer W_o [d,d], as behind all attention here.
+   and keys. x [rows,d]: q, k, v = x W_q^T, x W_k^T, x W_v^T; w [N,N]; j <= i alone in a decoder.
+   Behind it comes an output layer W_o [d,d], as behind all attention here.
    With M_ij = e^w_ij, a = e^k: [num, den] = M [a v, a], two products of one matrix; c = num / den,
    y = sigma(q) c. k and w count as at most 30 and at least -30 here, so that no sum overflows and
    none is 0; behind these limits their gradient is 0.
