@@ -15250,21 +15250,26 @@ static const syn_kind syn__kind_fixed_att = {
    saved for backward: the buffers below. While decoding: the state after the newest token and the
    one before it, 2 H c (c+1) floats for each hypothesis, however long it is. */
 
-enum { SYN__LIN_KEYS, SYN__LIN_DKEYS, SYN__LIN_VALUES, SYN__LIN_DVALUES }; /* and their gradients */
+/* Saved buffers, each with its gradients behind it, and the parts of the rows that they hold. */
+enum { SYN__LIN_KEYS, SYN__LIN_DKEYS, SYN__LIN_VALUES, SYN__LIN_DVALUES };
 enum { SYN__LIN_Q, SYN__LIN_K };                         /* parts of KEYS, [rows,e] each */
 enum { SYN__LIN_V1, SYN__LIN_Y1, SYN__LIN_Y };           /* of VALUES; the last is [rows,e] */
-enum { SYN__LIN_W_Q, SYN__LIN_W_K, SYN__LIN_W_V, SYN__LIN_W_O };
-#define SYN__LIN_EPS 1e-6f
+enum { SYN__LIN_W_Q, SYN__LIN_W_K, SYN__LIN_W_V, SYN__LIN_W_O }; /* parameters [d,d] */
+#define SYN__LIN_EPS 1e-6f /* keeps the division finite where every phi(k) is 0 */
+#define SYN__LIN_WIDEST 1024 /* columns of a head: a state has the square of that */
 
 typedef struct syn__lin {
-  int heads, decay, causal;
-  size_t c, e, wide; /* wide: H (c + 1) */
+  int heads, decay;
+  int causal;        /* 1: a decoder, one state; 0: an encoder, one from each end */
+  size_t c, e, wide; /* columns of a head; of all; with the sums, H (c + 1) */
 } syn__lin;
 
 static const syn__lin *syn__lin_of(const syn_node *n) { return (const syn__lin *)n->own; }
+/* Part SYN__LIN_Q or SYN__LIN_K of KEYS or of its gradients, [rows,e]. */
 static float *syn__lin_keys(const syn_tape *t, const syn_node *n, int buffer, int part) {
   return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->e;
 }
+/* Part SYN__LIN_V1 ... of VALUES or of its gradients. */
 static float *syn__lin_values(const syn_tape *t, const syn_node *n, int buffer, int part) {
   return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->wide;
 }
@@ -15286,9 +15291,9 @@ static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
   if (!l) return SYN_E_MEMORY;
   if (d % heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
-  if (d / heads > 1024)
-    return syn__fail_build(b, SYN_E_SHAPE, "heads are %d wide, wanted 1024 at most: a state has "
-                           "the square of that", d / heads);
+  if (d / heads > SYN__LIN_WIDEST)
+    return syn__fail_build(b, SYN_E_SHAPE, "heads are %d wide, wanted %d at most: a state has the "
+                           "square of that", d / heads, SYN__LIN_WIDEST);
   l->heads = heads;
   l->decay = syn_arg_int(b, "decay", 5, 0, 20);
   l->causal = b->decoder;
@@ -15296,14 +15301,14 @@ static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
   l->e = (size_t)d;
   l->wide = (size_t)heads * (l->c + 1);
   for (i = SYN__LIN_W_Q; i <= SYN__LIN_W_O; i++) syn__matrix_param(b, n, names[i], d, d);
-  row = 2 * l->wide + l->e;
+  row = 2 * l->wide + l->e; /* v1, y1, y */
   syn_build_save_rows(b, n, SYN_BOTH, 2 * l->e);
   syn_build_save_rows(b, n, SYN_BACKWARD, 2 * l->e);
   syn_build_save_rows(b, n, SYN_BOTH, row);
   syn_build_save_rows(b, n, SYN_BACKWARD, row);
   n->scratch.fixed = (l->c + 1) * (l->c + 1); /* a state, a row */
-  n->cache = (int)(l->wide * l->c);
-  n->flags |= SYN__STATE;
+  n->cache = (int)(l->wide * l->c); /* the states of all heads */
+  n->flags |= SYN__STATE;           /* which follow each other: no token keeps its own */
   return syn_build_out_like(b, n, 0);
 }
 
@@ -15319,6 +15324,7 @@ typedef struct syn__lin_walk {
   float *left_out, *right_out;
 } syn__lin_walk;
 
+/* A walk of head h that reads nothing yet. */
 static syn__lin_walk syn__lin_walk_of(const syn__lin *l, int h, float *state, float *row) {
   syn__lin_walk w;
   memset(&w, 0, sizeof w);
@@ -15328,9 +15334,11 @@ static syn__lin_walk syn__lin_walk_of(const syn__lin *l, int h, float *state, fl
   w.row = row;
   return w;
 }
+/* state = gamma state */
 static void syn__lin_decay(const syn_tape *t, const syn__lin_walk *w) {
   if (w->gamma < 1.0f) t->k->scale(w->state, w->gamma, w->state, w->l->c * (w->l->c + 1));
 }
+/* state += a_r^T b_r, a product [c,1] [1,c+1] */
 static void syn__lin_add(const syn_tape *t, const syn__lin_walk *w, size_t r) {
   const int c = (int)w->l->c;
   const syn__product p = syn__product_of(
@@ -15339,6 +15347,7 @@ static void syn__lin_add(const syn_tape *t, const syn__lin_walk *w, size_t r) {
       syn_matrix_of(w->b + r * w->l->wide, 1, c + 1, 0), NULL, 1);
   t->k->gemm(&p, 0, c, 0, (c + 16) / 16);
 }
+/* Both reads of row r, each if it is wanted. */
 static void syn__lin_read(const syn_tape *t, const syn__lin_walk *w, size_t r) {
   const size_t c = w->l->c, e = w->l->e, wide = w->l->wide;
   size_t i;
@@ -15369,8 +15378,9 @@ static void syn__lin_walk_rows(const syn_tape *t, const syn__lin_walk *w, const 
 /* Row r of head h: q, k through phi; v1 from v, which the place of y holds; y1 = 0 */
 static void syn__lin_begin(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
   const syn__lin *l = syn__lin_of(n);
-  float *v1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + r * l->wide + h * (l->c + 1);
-  float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + r * l->wide + h * (l->c + 1);
+  const size_t at = r * l->wide + h * (l->c + 1); /* of the head's columns with their sum */
+  float *v1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + at;
+  float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + at;
   int part;
   size_t i;
   for (part = SYN__LIN_Q; part <= SYN__LIN_K; part++) {
@@ -15378,7 +15388,7 @@ static void syn__lin_begin(const syn_tape *t, const syn_node *n, size_t h, size_
     for (i = 0; i < l->c; i++) x[i] = x[i] > 0.0f ? x[i] + 1.0f : (float)syn__exp((double)x[i]);
   }
   memcpy(v1, syn__lin_y(t, n).x + r * l->e + h * l->c, l->c * sizeof *v1);
-  v1[l->c] = 1.0f;
+  v1[l->c] = 1.0f; /* its sums are those of the weights */
   memset(y1, 0, (l->c + 1) * sizeof *y1);
 }
 /* y from y1 */
@@ -15410,8 +15420,8 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     const syn__lin_walk w = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1));
     size_t r;
     for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin(t, n, h, r);
-    syn__lin_walk_rows(t, &w, off, 0, 0);
-    if (!l->causal) syn__lin_walk_rows(t, &w, off, 1, 1);
+    syn__lin_walk_rows(t, &w, off, 0, 0);                 /* j <= i */
+    if (!l->causal) syn__lin_walk_rows(t, &w, off, 1, 1); /* j > i */
     for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_divide(t, n, h, r);
   }
 }
@@ -15440,6 +15450,7 @@ static void syn__task_lin_step(syn_tape *t, const void *job, int thread, size_t 
     }
   }
 }
+/* The linears, `task` over `items` times H heads, the output layer. */
 static void syn__lin_run(syn_tape *t, const syn_node *n, syn_task task, size_t items) {
   const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
   syn__linear_forward(t, n, SYN__LIN_W_Q, -1, x, syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q));
@@ -15463,7 +15474,8 @@ static void syn__lin_cost(const syn_node *n, syn_cost *cost) {
 /* -- backward -- */
 
 #ifndef SYN_NO_TRAIN
-/* Row r of head h: dy1 from dy, whose place then gets dv; back: dv from dv1, phi' into dq, dk */
+/* Row r of head h: dy1 from dy. y does not change with the scale of y1, which gives the sign of the
+   last number. */
 static void syn__lin_begin_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
   const syn__lin *l = syn__lin_of(n);
   const size_t at = r * l->wide + h * (l->c + 1), column = r * l->e + h * l->c;
@@ -15473,6 +15485,7 @@ static void syn__lin_begin_back(const syn_tape *t, const syn_node *n, size_t h, 
   t->k->scale(dy1, 1.0f / den, y.dx + column, l->c);
   dy1[l->c] = -t->k->dot(dy1, y.x + column, l->c);
 }
+/* dv from dv1, to where dy was; phi' into dq, dk */
 static void syn__lin_end_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
   const syn__lin *l = syn__lin_of(n);
   const size_t column = r * l->e + h * l->c;
@@ -15497,22 +15510,23 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     syn__lin_walk m = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1)), g = m;
     size_t r;
     for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin_back(t, n, h, r);
-    m.left = NULL;
+    m.left = NULL; /* M again, for dq alone */
     m.right = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y1) + c1;
     m.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_Q) + c;
-    g.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + c;
+    g.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + c; /* G, for dk and dv1 */
     g.b = m.right;
     g.left = m.a;
     g.left_out = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_V1) + c1;
     g.right = m.b;
     g.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_K) + c;
-    syn__lin_walk_rows(t, &m, off, 0, 0);
-    syn__lin_walk_rows(t, &g, off, 1, 0);
-    if (!l->causal) syn__lin_walk_rows(t, &m, off, 1, 1);
+    syn__lin_walk_rows(t, &m, off, 0, 0); /* from the first row */
+    syn__lin_walk_rows(t, &g, off, 1, 0); /* from the last row */
+    if (!l->causal) syn__lin_walk_rows(t, &m, off, 1, 1); /* the second state of an encoder */
     if (!l->causal) syn__lin_walk_rows(t, &g, off, 0, 1);
     for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_end_back(t, n, h, r);
   }
 }
+/* W_o, the heads, then the three linears that read x. The products add, so all begins at 0. */
 static void syn__lin_backward(syn_tape *t, const syn_node *n) {
   const syn__lin *l = syn__lin_of(n);
   const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
@@ -15565,7 +15579,9 @@ static syn_status syn__mix_save(syn_build *b, syn_node *n, int width, int kept) 
   syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)kept);
   return syn__own_copy(b, n, &b->decoder, sizeof b->decoder);
 }
+/* 1: row i sees no j > i. */
 static int syn__mix_causal(const syn_node *n) { return *(const int *)n->own; }
+/* A part of the rows, which begins `part` times the output's numbers into the buffer. */
 static float *syn__mix_x(const syn_tape *t, const syn_node *n, int part) {
   return syn_saved(t, n, SYN__MIX_ROWS) + (size_t)part * syn_count(syn_out(t, n));
 }
@@ -15617,7 +15633,7 @@ static void syn__mix_backward(syn_tape *t, const syn_node *n, float *x, float *d
 
 /* -- the layer -- */
 
-enum { SYN__SGU_G, SYN__SGU_B, SYN__SGU_W, SYN__SGU_BIAS };
+enum { SYN__SGU_G, SYN__SGU_B, SYN__SGU_W, SYN__SGU_BIAS }; /* parameters */
 /* Parts of a row: v, norm(v), C, each of e; mean and deviation of the norm. */
 enum { SYN__SGU_V, SYN__SGU_NORM, SYN__SGU_C, SYN__SGU_STATS };
 
@@ -15633,7 +15649,7 @@ static syn_status syn__sgu_shape(syn_build *b, syn_node *n) {
   syn__table_param(b, n, "w_s", syn_initial_of(SYN_INIT_UNIFORM, 1e-3), 2, shape);
   syn_build_param(b, n, "b_s", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, shape);
   if (syn__mix_save(b, n, e, 3 * e + 2)) return SYN_E_MEMORY;
-  n->cache = e;
+  n->cache = e; /* also the width of all rows below */
   return syn_build_out(b, n, syn_build_stream(b, n, 0), e);
 }
 /* norm(v) of the rows begin .. end-1 */
@@ -15663,7 +15679,7 @@ static void syn__task_sgu(syn_tape *t, const void *job, int thread, size_t begin
     float *c = syn__mix_x(t, n, SYN__SGU_C) + begin * e;
     if (t->decode)
       syn__mix_step(t, n, (int)begin, syn_weight(t, n, SYN__SGU_W) + place * N, c, n->cache);
-    for (i = 0; i < e; i++) c[i] += bias;
+    for (i = 0; i < e; i++) c[i] += bias; /* one number for all channels */
     t->k->mul(syn_out(t, n)->x + begin * e, syn_in(t, n, 0)->x + 2 * begin * e, c, e);
   }
 }
@@ -15682,6 +15698,7 @@ static void syn__sgu_forward(syn_tape *t, const syn_node *n) {
   syn__mix_forward(t, n, syn__mix_x(t, n, SYN__SGU_NORM), syn__mix_x(t, n, SYN__SGU_C), n->cache);
   syn_parallel(t, syn__task_sgu, n, rows, 8);
 }
+/* New rows: first all norm(v) go into the cache, since a prefill has several places. */
 static void syn__sgu_step(syn_tape *t, const syn_node *n) {
   const size_t rows = (size_t)t->decode->rows, e = (size_t)n->cache;
   size_t r;
@@ -15690,6 +15707,7 @@ static void syn__sgu_step(syn_tape *t, const syn_node *n) {
     memcpy(syn_cache_new(t, n, (int)r), syn__mix_x(t, n, SYN__SGU_NORM) + r * e, e * sizeof(float));
   syn_parallel(t, syn__task_sgu, n, rows, 8);
 }
+/* The sum over the places, and the gate. */
 static void syn__sgu_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds += (double)n->cache * (cost->length + 1);
 }
@@ -15708,6 +15726,7 @@ static void syn__sgu_gate_back(syn_tape *t, const syn_node *n) {
     dbias[syn_places(t, n)[r]] += t->k->dot(dy, u, e);
   }
 }
+/* The gate, the matrix of places, norm; dv goes to the second half of dx. */
 static void syn__sgu_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const size_t rows = syn_rows(x), e = (size_t)n->cache, N = (size_t)n->table;
@@ -15754,11 +15773,12 @@ static const syn_kind syn__kind_sgu = {
      dw_ij += M_ij dM_ij,  dM_ij = dnum_i . (a v)_j + dden_i . a_j
    saved for backward: the buffers below. KV cache of a token: its a v and a. */
 
-enum { SYN__AFT_W_Q, SYN__AFT_W_K, SYN__AFT_W_V, SYN__AFT_W_O, SYN__AFT_W };
+enum { SYN__AFT_W_Q, SYN__AFT_W_K, SYN__AFT_W_V, SYN__AFT_W_O, SYN__AFT_W }; /* parameters */
 /* Parts of a row: q, which becomes sigma(q), k, v, y, each of d; [a v, a], [num, den] of 2d. */
 enum { SYN__AFT_Q, SYN__AFT_K, SYN__AFT_V, SYN__AFT_Y, SYN__AFT_IN, SYN__AFT_SUMS = 6 };
-#define SYN__AFT_MOST 30.0f
+#define SYN__AFT_MOST 30.0f /* of k and of w: e^60 times any sentence is finite */
 
+/* e^x within the limits */
 static float syn__aft_exp(float x) {
   const float most = SYN__AFT_MOST;
   return (float)syn__exp((double)(x > most ? most : x > -most ? x : -most));
@@ -15775,7 +15795,7 @@ static syn_status syn__aft_shape(syn_build *b, syn_node *n) {
   syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 0.01), 2, shape);
   if (syn__mix_save(b, n, 2 * d, 8 * d)) return SYN_E_MEMORY;
   n->cache = 2 * d;
-  n->scratch.length = 1;
+  n->scratch.length = 1; /* a row of M, in a step */
   return syn_build_out_like(b, n, 0);
 }
 /* y and its gradient as a tensor */
@@ -15799,7 +15819,7 @@ static void syn__task_aft_in(syn_tape *t, const void *job, int thread, size_t be
     if (t->decode) memcpy(syn_cache_new(t, n, (int)begin), in, 2 * d * sizeof *in);
   }
 }
-/* M e^w of one place: `count` numbers */
+/* M of one place: `count` numbers e^w */
 static void syn__aft_weights(const syn_tape *t, const syn_node *n, size_t place, size_t count,
                              float *m) {
   const float *w = syn_weight(t, n, SYN__AFT_W) + place * (size_t)n->table;
@@ -15824,6 +15844,7 @@ static void syn__task_aft(syn_tape *t, const void *job, int thread, size_t begin
     for (i = 0; i < d; i++) y[i] = q[i] * (sums[i] / sums[d + i]);
   }
 }
+/* q, k, v, then the rows that M multiplies */
 static void syn__aft_linears(syn_tape *t, const syn_node *n) {
   int i;
   for (i = 0; i < 3; i++)
@@ -15831,11 +15852,13 @@ static void syn__aft_linears(syn_tape *t, const syn_node *n) {
                         syn__mix_x(t, n, SYN__AFT_Q + i));
   syn_parallel(t, syn__task_aft_in, n, syn_rows(syn_out(t, n)), 8);
 }
+/* y, W_o */
 static void syn__aft_finish(syn_tape *t, const syn_node *n) {
   const syn_tensor y = syn__aft_y(t, n);
   syn_parallel(t, syn__task_aft, n, syn_rows(&y), 8);
   syn__linear_forward(t, n, SYN__AFT_W_O, -1, &y, syn_out(t, n)->x);
 }
+/* M of the longest sentence, of which a shorter one reads the beginning; num and den */
 static void syn__aft_forward(syn_tape *t, const syn_node *n) {
   const int causal = syn__mix_causal(n);
   const size_t L = (size_t)syn_out_stream(t, n)->longest;
@@ -15913,6 +15936,7 @@ static void syn__aft_bias_back(const syn_tape *t, const syn_node *n) {
         syn_dweight(t, n, SYN__AFT_W)[at] += through;
     }
 }
+/* W_o, the division, the matrix of places, keys and values, the linears */
 static void syn__aft_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor y = syn__aft_y(t, n);
   const size_t rows = syn_rows(&y);
