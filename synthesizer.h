@@ -76,7 +76,7 @@
      dtypes json safetensors ...    files: reader, weight types, model file
    The next, and the blocks of training in the sections of the kinds, are out with SYN_NO_TRAIN:
      tape pretrained loss           a tape of your own; weights of another model; cross-entropy
-     optim data signals train       optimizers; rows, batches, features; updates, validation
+     optim lora data signals train  optimizers; LoRA; rows, batches, features; updates, validation
      tokenizer learning learn       a tokenizer from texts; a model from texts alone
      safetensors writer ...         files: writer, model writer, checkpoint
      check                          syn_kind_check checks a layer of your own
@@ -933,6 +933,10 @@ typedef struct syn_train_config {
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
+  /* rank r of LoRA (Hu et al. 2021), at most 65536: each matrix W [m,n] of a layer stays, A [r,n]
+     and B [m,r] are trained in its place, and the model has W + B A. All else is frozen but the
+     output layer of classes, tags and numbers. What `freeze` names gets no A and B. 0: none */
+  int lora;
 } syn_train_config;
 
 /* The state of a training; a checkpoint holds it. */
@@ -7588,6 +7592,8 @@ struct syn_tape {
   const float **weights;               /* by number of the parameter; null: a user's tape */
   float **dweights;                    /* by the same; a null one is not trained */
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
+  const struct syn__adapter *adapters; /* [params] of LoRA; null: there is none */
+  float *adapted_grads;    /* dW of the adapted matrices of one node */
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
   const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
@@ -9268,6 +9274,43 @@ static void syn__add_dx(syn_tape *t, const syn_node *n, float factor) {
     syn_accumulate(t, x->dx, y->dx, factor, syn_count(y), syn_is_first_write(t, n, 0));
 }
 
+/* LoRA (>>lora): a matrix of the model, W = base + B A; base null: it has no A and B. */
+typedef struct syn__adapter {
+  syn_param a, b;   /* A [r,n], B [m,r]; they are no tensors of the model */
+  float *base;      /* [m,n] the matrix before the training */
+  float *da, *db;   /* gradients */
+} syn__adapter;
+
+/* Before the backward function of a node: memory for dW of its adapted matrices, which all nodes
+   share. The function adds to dW as to that of any matrix. */
+static void syn__adapters_begin(syn_tape *t, const syn_node *n) {
+  float *dw = t->adapted_grads;
+  int k;
+  for (k = 0; k < n->n_param; k++) {
+    const syn_param *p = &t->g->params[n->param[k]];
+    if (!t->adapters[n->param[k]].base) continue;
+    t->dweights[n->param[k]] = dw;
+    syn__zero(t, dw, p->size);
+    dw += syn__round16(p->size);
+  }
+}
+/* Behind it: dB += dW A^T, dA += B^T dW. */
+static void syn__adapters_end(syn_tape *t, const syn_node *n) {
+  int k;
+  for (k = 0; k < n->n_param; k++) {
+    const syn__adapter *w = &t->adapters[n->param[k]];
+    const int rank = w->a.shape[0], rows = w->b.shape[0], cols = w->a.shape[1];
+    syn_matrix dw, a, b;
+    if (!w->base) continue;
+    dw = syn_matrix_of(t->dweights[n->param[k]], rows, cols, 0);
+    a = syn_matrix_of(w->a.x, rank, cols, 0);
+    b = syn_matrix_of(w->b.x, rows, rank, 0);
+    syn_gemm(t, syn_matrix_of(w->db, rows, rank, 0), dw, syn_transposed(a), NULL, 1);
+    syn_gemm(t, syn_matrix_of(w->da, rank, cols, 0), syn_transposed(b), dw, NULL, 1);
+    t->dweights[n->param[k]] = NULL;
+  }
+}
+
 /* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
    reader writes it (SYN_FIRST_WRITE) or it is the gradient of the reader's output
    (SYN_ALIAS_DX). `again`: the gradients of values made before `begin` add up. A value without a
@@ -9292,7 +9335,9 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     /* dy is complete: from the gradient after the dropout to the one before it */
     syn__drop(t, n, y->dx);
     if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
+    if (t->adapters) syn__adapters_begin(t, n);
     n->kind->backward(t, n);
+    if (t->adapters) syn__adapters_end(t, n);
   }
 }
 /* Of the same nodes. The gradient of what the last of them makes is there already. */
@@ -24916,6 +24961,11 @@ struct syn_trainer {
   syn__trained *trained;    /* [n_trained] in the order of the weights */
   float **discarded_grads;  /* [params] gradients of frozen tensors, in `discarded`, or null */
   float *discarded;
+  /* LoRA, or null: [params]; numbers of A and B, at the offsets of their gradients; matrices before
+     the training, `bases` floats; dW of a node */
+  syn__adapter *adapters;
+  float *adapter_x, *base, *adapted_grads;
+  size_t bases;
   char *skip_backward;      /* [nodes] 1: the backward pass skips the node; or null */
   float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
@@ -25497,12 +25547,34 @@ static void syn__optimize(syn__step *s) {
   if (t->mean) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
 }
 
+/* ==============================================================================================
+   >>lora   which tensors are trained: all but the frozen ones, or W + B A of matrices (LoRA)
+   ============================================================================================== */
+
+/* LoRA: low-rank adaptation (Hu et al. 2021). The matrix W [m,n] of a layer is replaced by W + B A,
+   A [r,n] and B [m,r] (equation 3). A begins random, B at 0, so the training begins with the
+   function of the model. alpha / r of the paper is 1: with Adam it acts as the learning rate does
+   (section 4.1). The model always holds the sum, so runs, decoders and files know nothing of it. No
+   layer does, either: it adds to dW in memory that all nodes share, and behind its backward
+   function dA and dB follow from dW (>>backward). Beside full training this saves gradient and
+   moments of W, and costs the copy `base`. */
+
 /* -- frozen tensors -- */
 
-/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
+/* 1: the output layer of classes, tags or numbers, which no token reads: it is trained as it is,
+   since a model of another task that is trained on for this one brings none. */
+static int syn__lora_head(const syn_trainer *t, const syn_param *p) {
+  const syn__graph *g = &t->m->g;
+  const syn_node *head = g->nodes[t->m->head], *first = g->nodes[0];
+  return !t->m->task->decoder && !(first->n_param && first->param[0] == head->param[0]) &&
+         (p == &g->params[head->param[0]] || p == &g->params[head->param[1]]);
+}
+
+/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`, or it
+   is no matrix that LoRA adapts. */
 static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   const char *patterns = t->config.freeze;
-  int found = !p->trained;
+  int found = !p->trained || (t->config.lora && p->matrix != 1 && !syn__lora_head(t, p));
   while (patterns && !found) found = syn__pattern_is(syn__pattern_next(&patterns), p->name);
   return found;
 }
@@ -25530,9 +25602,168 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
                        (int)syn_text_whole(shown), shown.at, nearest ? nearest : "");
   }
   if (!t->n_trained)
-    return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train",
-                     t->config.freeze ? t->config.freeze : "");
+    return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train%s",
+                     t->config.freeze ? t->config.freeze : "",
+                     t->config.lora ? ": lora adapts matrices of layers alone" : "");
   return SYN_OK;
+}
+
+/* -- A and B -- */
+
+/* No number of A and B is larger. So every sum B A of r terms stays below SYN__MAX_UPDATE. */
+#define SYN__ADAPTER_MAX 1e12
+
+/* Sets the shapes of A and B of matrix p, and their numbers behind those of the tensors so far. */
+static void syn__lora_params(const syn_trainer *t, const syn_param *p, syn__adapter *w) {
+  const int rank = t->config.lora, cols = (int)(p->size / (size_t)p->shape[0]);
+  w->a = *p;
+  w->a.rank = 2;
+  w->a.offset = SIZE_MAX; /* not in the block of the model */
+  w->b = w->a;
+  w->a.shape[0] = w->b.shape[1] = rank;
+  w->a.shape[1] = cols;
+  w->a.size = syn__mul_size((size_t)rank, (size_t)cols);
+  w->b.size = syn__mul_size((size_t)rank, (size_t)p->shape[0]);
+  w->a.x = t->adapter_x ? t->adapter_x + t->floats : NULL;
+  w->b.x = t->adapter_x ? w->a.x + syn__round16(w->a.size) : NULL;
+  w->base = t->base ? t->base + t->bases : NULL;
+}
+
+/* Initial values of A, uniform up to 1 / sqrt(n) as in the program of the paper; B is 0. */
+static void syn__lora_init(const syn_trainer *t) {
+  size_t i, k;
+  for (i = 0; t->adapters && i < t->m->g.n_params; i++) {
+    const syn_param *p = &t->m->g.params[i];
+    syn__adapter *w = &t->adapters[i];
+    syn_random r = {syn__mix(t->config.seed ^ syn__mix(i + 1))};
+    float most;
+    if (!w->base) continue;
+    most = (float)(1.0 / sqrt((double)w->a.shape[1]));
+    for (k = 0; k < w->a.size; k++) w->a.x[k] = most * (2.0f * syn_random_uniform(&r) - 1.0f);
+    memcpy(w->base, p->x, p->size * sizeof *p->x);
+  }
+}
+
+/* The matrices of the model: W = base + B A. */
+static void syn__lora_merge(const syn_trainer *t) {
+  size_t i;
+  for (i = 0; t->adapters && i < t->m->g.n_params; i++) {
+    const syn_param *p = &t->m->g.params[i];
+    const syn__adapter *w = &t->adapters[i];
+    const int rank = w->a.shape[0], rows = w->b.shape[0], cols = w->a.shape[1];
+    if (!w->base) continue;
+    memcpy(p->x, w->base, p->size * sizeof *p->x);
+    syn_gemm(&t->run->tape, syn_matrix_of(p->x, rows, cols, 0),
+             syn_matrix_of(w->b.x, rows, rank, 0), syn_matrix_of(w->a.x, rank, cols, 0), NULL, 1);
+  }
+}
+
+/* The bound of a step that moves A and B by up to `reach`: infinite where one could pass
+   SYN__ADAPTER_MAX. */
+static double syn__lora_reach(const syn_trainer *t, double reach) {
+  double most = 0.0;
+  size_t i;
+  for (i = 0; t->adapters && i < t->floats; i++)
+    if (fabs((double)t->adapter_x[i]) > most) most = fabs((double)t->adapter_x[i]);
+  return !t->adapters || most + reach <= SYN__ADAPTER_MAX ? reach : (double)INFINITY;
+}
+
+/* -- places of the trained tensors -- */
+
+/* One trained tensor more. */
+static void syn__train_add(syn_trainer *t, const syn_param *p) {
+  const syn__optimizer *o = t->optimizer;
+  const size_t first = o->keeps_first || t->config.beta1 > 0.0f ? p->size : 0;
+  const size_t second = o->second ? o->second(p) : 0;
+  const size_t work = o->workspace ? o->workspace(p, t->c->options.threads) : 0;
+  const syn__trained tensor = {p, t->floats, t->firsts, t->seconds, 0.0};
+  if (t->trained) t->trained[t->n_trained] = tensor;
+  t->n_trained++;
+  t->floats = syn__add_size(t->floats, syn__round16(p->size));
+  t->firsts = syn__add_size(t->firsts, syn__round16(first));
+  t->seconds = syn__add_size(t->seconds, syn__round16(second));
+  if (work > t->works) t->works = work;
+}
+
+/* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
+   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `offset`
+   equals the offset there. */
+static void syn__train_trained(syn_trainer *t) {
+  syn__adapter counted, *w;
+  size_t i;
+  t->n_trained = 0;
+  t->floats = t->firsts = t->seconds = t->works = t->bases = 0;
+  for (i = 0; i < t->m->g.n_params; i++) {
+    const syn_param *p = &t->m->g.params[i];
+    if (syn__frozen(t, p)) continue;
+    if (!t->config.lora || p->matrix != 1) {
+      syn__train_add(t, p);
+      continue;
+    }
+    w = t->adapters ? &t->adapters[i] : &counted;
+    syn__lora_params(t, p, w);
+    syn__train_add(t, &w->a);
+    syn__train_add(t, &w->b);
+    t->bases = syn__add_size(t->bases, syn__round16(p->size));
+  }
+  if (syn__chunks(t->floats) > t->works) t->works = syn__chunks(t->floats);
+}
+
+/* Kinds add gradients of frozen tensors too; these go into `discarded`, which all nodes share.
+   Those of one node lie apart, since threads may write them at the same time. Returns its floats;
+   with memory it sets the pointers. A tensor of several nodes keeps the place of the first. The
+   backward pass skips a frozen embedding, and >>loss makes no gradient of a frozen output. */
+static size_t syn__train_discarded(const syn_trainer *t) {
+  const syn__graph *g = &t->m->g;
+  size_t i, max_floats = 0;
+  int k;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    size_t floats = 0;
+    for (k = 0; k < n->n_param; k++) {
+      const syn_param *p = &g->params[n->param[k]];
+      if (!p->trained || !n->n_in || !n->kind->backward || !syn__frozen(t, p)) continue;
+      if (t->discarded_grads && !t->discarded_grads[n->param[k]])
+        t->discarded_grads[n->param[k]] = t->discarded + floats;
+      floats = syn__add_size(floats, syn__round16(p->size));
+    }
+    if (floats > max_floats) max_floats = floats;
+  }
+  return max_floats;
+}
+
+/* Floats of dW of the adapted matrices of one node. */
+static size_t syn__train_adapted(const syn_trainer *t) {
+  const syn__graph *g = &t->m->g;
+  size_t i, max_floats = 0;
+  int k;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    size_t floats = 0;
+    for (k = 0; k < n->n_param; k++) {
+      const syn_param *p = &g->params[n->param[k]];
+      if (p->matrix == 1 && !syn__frozen(t, p))
+        floats = syn__add_size(floats, syn__round16(p->size));
+    }
+    if (floats > max_floats) max_floats = floats;
+  }
+  return max_floats;
+}
+
+/* The backward pass skips a node when no parameter of it and of the nodes before it is trained (a
+   frozen encoder with its embedding). Never a recurrent node: its gradient goes to the end
+   of the decoder. */
+static void syn__train_skipped(const syn_trainer *t) {
+  const syn__graph *g = &t->m->g;
+  size_t i;
+  int k;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    char skip = !n->recurrence;
+    for (k = 0; k < n->n_param; k++) skip = skip && syn__frozen(t, &g->params[n->param[k]]);
+    for (k = 0; k < n->n_in; k++) skip = skip && t->skip_backward[g->values[n->in[k]].maker];
+    t->skip_backward[i] = skip;
+  }
 }
 
 /* ==============================================================================================
@@ -26411,69 +26642,6 @@ syn_status syn_model_normalize(syn_model *m, const syn_data *d) {
 
 /* -- the arrays of the trainer -- */
 
-/* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
-   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `offset`
-   equals the offset there. */
-static void syn__train_trained(syn_trainer *t) {
-  const syn__optimizer *o = t->optimizer;
-  size_t i;
-  t->n_trained = 0;
-  t->floats = t->firsts = t->seconds = t->works = 0;
-  for (i = 0; i < t->m->g.n_params; i++) {
-    const syn_param *p = &t->m->g.params[i];
-    size_t first = o->keeps_first || t->config.beta1 > 0.0f ? p->size : 0;
-    size_t second = o->second ? o->second(p) : 0;
-    size_t work = o->workspace ? o->workspace(p, t->c->options.threads) : 0;
-    const syn__trained tensor = {p, t->floats, t->firsts, t->seconds, 0.0};
-    if (syn__frozen(t, p)) continue;
-    if (t->trained) t->trained[t->n_trained] = tensor;
-    t->n_trained++;
-    t->floats = syn__add_size(t->floats, syn__round16(p->size));
-    t->firsts = syn__add_size(t->firsts, syn__round16(first));
-    t->seconds = syn__add_size(t->seconds, syn__round16(second));
-    if (work > t->works) t->works = work;
-  }
-  if (syn__chunks(t->floats) > t->works) t->works = syn__chunks(t->floats);
-}
-
-/* Kinds add gradients of frozen tensors too; these go into `discarded`, which all nodes share.
-   Those of one node lie apart, since threads may write them at the same time. Returns its floats;
-   with memory it sets the pointers. A tensor of several nodes keeps the place of the first. */
-static size_t syn__train_discarded(const syn_trainer *t) {
-  const syn__graph *g = &t->m->g;
-  size_t i, max_floats = 0;
-  int k;
-  for (i = 0; i < g->n_nodes; i++) {
-    const syn_node *n = g->nodes[i];
-    size_t floats = 0;
-    for (k = 0; k < n->n_param; k++) {
-      const syn_param *p = &g->params[n->param[k]];
-      if (!p->trained || !syn__frozen(t, p)) continue;
-      if (t->discarded_grads && !t->discarded_grads[n->param[k]])
-        t->discarded_grads[n->param[k]] = t->discarded + floats;
-      floats = syn__add_size(floats, syn__round16(p->size));
-    }
-    if (floats > max_floats) max_floats = floats;
-  }
-  return max_floats;
-}
-
-/* The backward pass skips a node when no parameter of it and of the nodes before it is trained (a
-   frozen encoder with its embedding). Never a recurrent node: its gradient goes to the end
-   of the decoder. */
-static void syn__train_skipped(const syn_trainer *t) {
-  const syn__graph *g = &t->m->g;
-  size_t i;
-  int k;
-  for (i = 0; i < g->n_nodes; i++) {
-    const syn_node *n = g->nodes[i];
-    char skip = !n->recurrence;
-    for (k = 0; k < n->n_param; k++) skip = skip && syn__frozen(t, &g->params[n->param[k]]);
-    for (k = 0; k < n->n_in; k++) skip = skip && t->skip_backward[g->values[n->in[k]].maker];
-    t->skip_backward[i] = skip;
-  }
-}
-
 /* The memory of the trainer; layout->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *layout) {
   const syn_train_config *config = &t->config;
@@ -26490,7 +26658,14 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *layout) {
   t->work = (float *)syn__layout_add(layout, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(layout, (size_t)t->n_trained, sizeof(syn__trained));
   t->ints = syn__layout_ints(layout, syn__batch_ints(t->m), (size_t)config->batch_tokens);
-  if (name) {
+  if (config->lora) {
+    t->adapters =
+        (syn__adapter *)syn__layout_add(layout, t->m->g.n_params, sizeof *t->adapters);
+    t->adapter_x = (float *)syn__layout_add(layout, t->floats, sizeof(float));
+    t->base = (float *)syn__layout_add(layout, t->bases, sizeof(float));
+    t->adapted_grads = (float *)syn__layout_add(layout, syn__train_adapted(t), sizeof(float));
+  }
+  if (name || config->lora) {
     t->discarded = (float *)syn__layout_add(layout, syn__train_discarded(t), sizeof(float));
     t->discarded_grads = (float **)syn__layout_add(layout, t->m->g.n_params, sizeof(float *));
     t->skip_backward = (char *)syn__layout_add(layout, t->m->g.n_nodes, 1);
@@ -26498,7 +26673,11 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *layout) {
   if (!layout->base) return;
   if (name) t->config.freeze = (char *)memcpy(freeze, config->freeze, name);
   syn__train_trained(t);
-  if (name) syn__train_discarded(t), syn__train_skipped(t);
+  syn__lora_init(t);
+  if (t->skip_backward) {
+    syn__train_discarded(t);
+    syn__train_skipped(t);
+  }
 }
 
 static size_t syn__trainer_bytes(syn_trainer *t) {
@@ -26549,12 +26728,12 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   k->schedule = syn__schedules[t->schedule];
   if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
-      k->steps < 0 || k->warmup < 0)
+      k->steps < 0 || k->warmup < 0 || k->lora < 0 || k->lora > 65536)
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %lld, "
-                     "warmup %lld: one is out of range",
+                     "warmup %lld, lora %d: one is out of range",
                      k->average, k->accumulate, k->batch_tokens, k->length, (long long)k->steps,
-                     (long long)k->warmup);
+                     (long long)k->warmup, k->lora);
   if (k->every < 0 || k->patience < 0 || k->stop_after < 0 || k->halve < 0 || k->halve > 1)
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: every %lld, patience %d, stop_after %d, halve %d: wanted 0 or "
@@ -26592,9 +26771,19 @@ static syn_status syn__backward_check(const syn_trainer *t) {
 
 /* Where the backward pass adds gradients: null, as at first, for a tensor that is not trained. */
 static void syn__train_target(const syn_trainer *t) {
-  int i;
-  for (i = 0; i < t->n_trained; i++)
-    t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].offset;
+  size_t i;
+  int at = 0;
+  for (i = 0; i < t->m->g.n_params && at < t->n_trained; i++) {
+    float *gradient = t->gradient + t->trained[at].offset;
+    if (t->trained[at].p == &t->m->g.params[i]) {
+      t->run->tape.dweights[i] = gradient;
+      at++;
+    } else if (t->adapters && t->adapters[i].base) {
+      t->adapters[i].da = gradient;
+      t->adapters[i].db = t->gradient + t->trained[at + 1].offset;
+      at += 2;
+    }
+  }
 }
 
 /* Allocates the run and the block with the arrays, and points the run to the gradient. */
@@ -26616,6 +26805,8 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
   syn__layout_trainer(t, &layout);
   t->run->tape.discarded_grads = t->discarded_grads;
   t->run->tape.skip_backward = t->skip_backward;
+  t->run->tape.adapters = t->adapters;
+  t->run->tape.adapted_grads = t->adapted_grads;
   syn__train_target(t);
   return SYN_OK;
 }
@@ -26749,7 +26940,7 @@ static syn_status syn__train_update(syn_trainer *t, const syn_gradient *g, float
   norm = syn__gradient_norm(t) / labels;
   *loss = (float)(g->loss / labels);
   s = syn__step_of(t, norm, labels);
-  reach = t->optimizer->prepare(&s);
+  reach = syn__lora_reach(t, t->optimizer->prepare(&s));
   t->state.diverged = /* the comparisons are written so that NaN fails them */
       !(fabs(g->loss) < (double)INFINITY && norm * labels <= SYN__MAX_NORM &&
         (double)s.rate <= SYN__MAX_UPDATE && s.decay <= 1.0f && reach <= SYN__MAX_UPDATE);
@@ -26763,6 +26954,7 @@ static syn_status syn__train_update(syn_trainer *t, const syn_gradient *g, float
   t->state.tokens += g->labels;
   t->summed = 0;
   syn__optimize(&s);
+  syn__lora_merge(t);
   return SYN_OK;
 }
 
@@ -27044,6 +27236,7 @@ static void syn__train_exchange(const syn_trainer *t) {
       float *w = t->trained[i].p->x + k, *mean = t->mean + t->trained[i].offset + k, x = *w;
       *w = *mean, *mean = x;
     }
+  if (t->mean && t->state.step) syn__lora_merge(t);
 }
 
 /* `worse` counts validations since the best one: plateau lowers the learning rate at every
@@ -27085,6 +27278,7 @@ static int syn__train_halve(syn_trainer *t) {
     memcpy(t->trained[i].p->x, t->best + t->trained[i].offset,
            t->trained[i].p->size * sizeof(float));
   if (t->mean && t->n_best) memcpy(t->mean, t->best, t->floats * sizeof(float));
+  syn__lora_merge(t);
   syn__zero(&t->run->tape, t->first, t->firsts);
   syn__zero(&t->run->tape, t->second, t->seconds);
   t->max_first = 0.0;
@@ -27160,6 +27354,7 @@ int syn_trainer_average(syn_trainer *t) {
       t->c->kernels->acc(p->x, from + (size_t)k * t->floats + t->trained[i].offset, p->size);
     t->c->kernels->scale(p->x, 1.0f / (float)count, p->x, p->size);
   }
+  if (from) syn__lora_merge(t);
   return from ? count : 0;
 }
 
@@ -28692,10 +28887,12 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
    ============================================================================================== */
 
 /* To a model file it adds
-     metadata   train.optimizer, train.freeze, the numbers of syn__state_fields, train.checksum
+     metadata   train.optimizer, train.freeze, train.lora, the numbers of syn__state_fields,
+                train.checksum
      tensors    optimizer.first, optimizer.second    moments, where the optimizer keeps them
                 optimizer.best, optimizer.best_loss  the best weights so far with their losses
                 optimizer.mean   moving average of the weights, where config.ema wants one
+                optimizer.adapters, optimizer.base   LoRA: A and B; matrices before the training
    syn_trainer_save writes them. syn_trainer_load compares the checksum (syn__checksum_check), reads
    the numbers (syn__state_read), checks every tensor (syn__checkpoint_check), and only then copies
    into the trainer (syn__checkpoint_restore): weights, moments of the optimizer, best weights,
@@ -28721,7 +28918,7 @@ enum {
   SYN__STATE_FIXED = 12, /* the first that a resumed training must have, too */
   SYN__STATE_SAVED = 16, /* the others are part of every model file */
   SYN__STATE_FIELDS = 17,
-  SYN__STATE_TENSORS = 5
+  SYN__STATE_TENSORS = 7
 };
 
 /* The numbers of trainer t; *s, its state, is where they are restored. `stopped` is not:
@@ -28759,6 +28956,9 @@ static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *lis
   list[2] = syn__vector_entry("optimizer.best", SYN_F32, t->best, kept * t->floats);
   list[3] = syn__vector_entry("optimizer.best_loss", SYN_F32, t->best_loss, kept);
   list[4] = syn__vector_entry("optimizer.mean", SYN_F32, t->mean, t->mean ? t->floats : 0);
+  list[5] = syn__vector_entry("optimizer.adapters", SYN_F32, t->adapter_x,
+                              t->adapters ? t->floats : 0);
+  list[6] = syn__vector_entry("optimizer.base", SYN_F32, t->base, t->bases);
 }
 
 /* The sink of a hash. */
@@ -28827,6 +29027,7 @@ static syn__builder syn__checkpoint_builder(const syn_trainer *t) {
   syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
+  if (t->config.lora) syn__add_int(&b, "train.lora", t->config.lora);
   state = t->state;
   syn__state_fields(t, &state, fields);
   for (i = 0; i < SYN__STATE_SAVED; i++) syn__add_int(&b, fields[i].key, fields[i].value);
@@ -28865,10 +29066,13 @@ static syn_status syn__state_same(syn_context *c, const syn_file *f, const char 
    those still to come. */
 static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state_field *n) {
   syn_context *c = t->c;
+  char digits[24];
+  const char *rank = t->config.lora ? syn__decimal(digits, (uint64_t)t->config.lora, 0) : "";
   int i;
   if ((syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
        syn__state_same(c, f, "train.optimizer", t->optimizer->name)) ||
-      syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
+      syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : "") ||
+      syn__state_same(c, f, "train.lora", rank))
     return SYN_E_VALUE;
   for (i = 0; i < SYN__STATE_FIELDS; i++, n++) {
     int64_t now = n->value;
@@ -28897,6 +29101,19 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
   return status ? status : syn__entry_finite(c, f, e, what);
 }
 
+/* Of A and B, which the training multiplies. */
+static syn_status syn__adapters_check(syn_context *c, const syn_entry *e) {
+  const float limit = (float)SYN__ADAPTER_MAX;
+  uint32_t most;
+  size_t i;
+  memcpy(&most, &limit, sizeof most);
+  for (i = 0; i < e->shape[0]; i++)
+    if ((syn__entry_float_bits(e, i) & 0x7FFFFFFFu) > most)
+      return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s: number %lu is above %g", e->name,
+                       (unsigned long)i, SYN__ADAPTER_MAX);
+  return SYN_OK;
+}
+
 /* Checks every weight, every tensor of the state, then the network: weights of the same names and
    shapes do not show it, as another activation may have them. */
 static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
@@ -28905,11 +29122,14 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   const syn_config *k = &t->m->config;
   int *owner = syn__weights_check(c, f, t->m);
   syn_status status = owner ? SYN_OK : c->status;
-  static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS};
+  static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS,
+                             SYN__WEIGHTS, SYN__WEIGHTS};
   int i;
   syn__free(c, owner);
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
+  for (i = 2; t->adapters && i < SYN__STATE_TENSORS - 1 && !status; i++)
+    if (list[i].bytes && i != 3) status = syn__adapters_check(c, syn_file_find(f, list[i].name));
   if (!status) status = syn__state_same(c, f, "task", k->task);
   if (!status) status = syn__state_same(c, f, "encoder", t->m->task->encoder ? k->encoder : "");
   if (!status) status = syn__state_same(c, f, "decoder", t->m->task->decoder ? k->decoder : "");
@@ -28920,12 +29140,14 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
    (n). All was checked, so copying cannot fail. */
 static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn_entry *list,
                                     const syn__state_field *n) {
-  float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss, t->mean};
+  float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss, t->mean,
+                                         t->adapter_x, t->base};
   size_t i;
   for (i = 0; i < t->m->g.n_params; i++) syn__weight_copy(t->c, f, &t->m->g.params[i]);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (list[i].bytes)
       syn_entry_floats(t->c, syn_file_find(f, list[i].name), to[i], list[i].shape[0]);
+  syn__lora_merge(t);
   for (i = 0; i < SYN__STATE_FIXED; i++) {
     uint32_t bits = (uint32_t)n[i].value;
     if (n[i].whole) *n[i].whole = n[i].value;
@@ -29668,7 +29890,7 @@ static const syn__field syn__train_fields[] = {
     SYN__SETTING(FLOAT, syn_train_config, ema), SYN__SETTING(INT, syn_train_config, patience),
     SYN__SETTING(FLOAT, syn_train_config, factor), SYN__SETTING(INT, syn_train_config, stop_after),
     SYN__SETTING(INT, syn_train_config, halve), SYN__SETTING(SEED, syn_train_config, seed),
-    SYN__SETTING(TEXT, syn_train_config, freeze)};
+    SYN__SETTING(TEXT, syn_train_config, freeze), SYN__SETTING(INT, syn_train_config, lora)};
 static const syn__field syn__learn_fields[] = {
     SYN__SETTING(TEXT, syn_learn_config, task), SYN__SETTING(DOUBLE, syn_learn_config, minutes),
     SYN__SETTING(DOUBLE, syn_learn_config, begin), SYN__SETTING(SEED, syn_learn_config, seed)};

@@ -302,7 +302,7 @@ static void test_no_allocation(void) {
      trainer_new  plan.training + plan.activations + the structs of trainer and run, in 3 blocks
      decoder_new  plan.decoding + the structs of decoder and run, in 3 blocks */
 static const char *plan_rule, *plan_freeze;
-static int plan_accumulate;
+static int plan_accumulate, plan_lora;
 static void plan_case(const char *task, int tokens, int average, int beam, int threads) {
   syn_config k = two_config(task);
   syn_train_config train;
@@ -323,6 +323,7 @@ static void plan_case(const char *task, int tokens, int average, int beam, int t
   train.optimizer = plan_rule;
   train.freeze = plan_freeze;
   train.accumulate = plan_accumulate;
+  train.lora = plan_lora;
   decode.beam = beam;
   decode.sentences = 3;
   CHECK(syn_plan_of(&c, &k, &train, &decode, &plan) == SYN_OK, "%s", c.message);
@@ -369,6 +370,11 @@ static void test_plan(void) {
   plan_case("seq2seq", 100, 2, 3, 2);
   plan_accumulate = 3;
   plan_case("seq2seq", 100, 2, 3, 2);
+  plan_lora = 2;
+  plan_case("seq2seq", 100, 2, 3, 2);
+  plan_freeze = NULL;
+  plan_case("seq2seq", 100, 2, 3, 2);
+  plan_lora = 0;
   plan_accumulate = 0;
   plan_rule = "sgd";
   plan_case("classify", 64, 0, 1, 1);

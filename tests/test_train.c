@@ -478,12 +478,12 @@ static void test_rules_learn(void) {
 }
 
 /* The same bits for any number of threads and on every row of kernels. Tensors large enough that threads
-   share rows, columns and pieces; the second time with a frozen table and a memory. */
+   share rows, columns and pieces; the second time with a frozen table and a memory, then with LoRA, too. */
 static void test_rules_machines(void) {
   static const char *const names[] = {"adam", "adafactor", "sgd", "muon"};
   int rule, row, threads, more;
   for (rule = 0; rule < 4; rule++)
-    for (more = 0; more < 2; more++) {
+    for (more = 0; more < 3; more++) {
       uint64_t first = 0;
       for (row = 0; row < syn_isa_count(); row++)
         for (threads = 1; threads <= 2; threads++) {
@@ -512,6 +512,7 @@ static void test_rules_machines(void) {
           train.batch_tokens = 40;
           train.clip = 0.3f;
           if (more) train.freeze = "src.embed|*.w_v", train.beta1 = 0.7f, train.weight_decay = 0.1f, train.ema = 0.2f;
+          if (more == 2) train.lora = 5;
           syn_context_init(&c, &options);
           m = syn_model_new(&c, &k);
           t = syn_trainer_new(&c, m, &train);
@@ -2046,11 +2047,13 @@ static char *file_read(const char *path, size_t *size) {
 
 static const char *resume_rule, *resume_freeze;
 static float resume_lr; /* 0: one that learns; the others are too high, so that plateau lowers them */
+static int resume_lora;
 static syn_train_config resume_config(void) {
   syn_train_config train;
   memset(&train, 0, sizeof train);
   train.optimizer = resume_rule;
   train.freeze = resume_freeze;
+  train.lora = resume_lora;
   train.schedule = "plateau";
   train.lr = resume_lr > 0.0f ? resume_lr : 0.02f;
   train.warmup = 4;
@@ -2122,6 +2125,10 @@ static void test_resume_rules(void) {
   resume_case(0, 5);
   CHECK(!rename("part.safetensors", "adafactor.safetensors"), "the disk");
   resume_rule = NULL;
+  resume_lora = 3;
+  resume_case(0, 7);
+  CHECK(!rename("part.safetensors", "lora.safetensors"), "the disk");
+  resume_lora = 0;
 }
 
 /* A rate that was lowered by `factor` stays so. */
@@ -2142,9 +2149,10 @@ static void load_fails(bench *b, const char *path, syn_status status, const char
 
 /* A checkpoint in which one number of a tensor is not finite, or of the second moments below 0. Its
    checksum gets another name, as if an earlier version had written it. */
+static const char *odd_from = "part.safetensors";
 static void checkpoint_number(bench *b, const char *name, float number, const char *word) {
   size_t size, i;
-  char *bytes = file_read("part.safetensors", &size);
+  char *bytes = file_read(odd_from, &size);
   syn_file *f = syn_file_view(&b->c, bytes, size);
   const syn_entry *e = syn_file_find(f, name);
   FILE *out = fopen("odd.safetensors", "wb");
@@ -2221,11 +2229,163 @@ static void test_resume_errors(void) {
   load_fails(&b, "whole.safetensors", SYN_E_FORMAT, "train.kept is '2', wanted a whole number from 0 to 1");
   bench_free(&b);
   train = resume_config();
+  train.lora = 3;
+  if (!bench_make(&b, &k, &train)) return;
+  odd_from = "lora.safetensors";
+  checkpoint_number(&b, "optimizer.adapters", NAN, "tensor optimizer.adapters: number 2, at byte");
+  checkpoint_number(&b, "optimizer.adapters", 2e12f, "tensor optimizer.adapters: number 2 is above 1e+12");
+  checkpoint_number(&b, "optimizer.best", -2e12f, "tensor optimizer.best: number 2 is above 1e+12");
+  checkpoint_number(&b, "optimizer.mean", 2e12f, "tensor optimizer.mean: number 2 is above 1e+12");
+  checkpoint_number(&b, "optimizer.base", INFINITY, "tensor optimizer.base: number 2, at byte");
+  odd_from = "part.safetensors";
+  load_fails(&b, "part.safetensors", SYN_E_VALUE, "train.lora is '', this training has '3'");
+  bench_free(&b);
+  train.lora = 2;
+  if (!bench_make(&b, &k, &train)) return;
+  load_fails(&b, "lora.safetensors", SYN_E_VALUE, "train.lora is '3', this training has '2'");
+  bench_free(&b);
+  train = resume_config();
   k.decoder = "res_nd(mh_dot_att)";
   if (!bench_make(&b, &k, &train)) return;
   load_fails(&b, "part.safetensors", SYN_E_FORMAT, "decoder.0.0.g");
   CHECK(syn_trainer_load(NULL, "part.safetensors") != SYN_OK, "no trainer");
   CHECK(syn_trainer_save(NULL, "part.safetensors") != SYN_OK, "no trainer");
+  bench_free(&b);
+}
+
+/* -- LoRA -- */
+
+static const char *const lora_texts[][2] = { /* encoder, decoder: shared, recurrent, gated and folded matrices */
+    {"pos -> res_nd(syn_att(R+V)) -> universal(2, res_nd(ffl(8, swiglu))) -> norm",
+     "input_feed -> ff(16, tanh) -> rnn -> res_nd(mh_dot_att) -> norm"},
+    {"pos -> cnn(16, 3) -> birnn -> res_nd(syn_att(D+CRC)) -> norm", "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att)"}};
+
+/* The largest of dA and of dB of every adapted matrix, against the central difference of the loss, which is a sum of floats. */
+static void lora_gradient(int which) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  syn_random r = {7};
+  bench b;
+  float loss;
+  int i, side, tried = 0;
+  size_t q;
+  memset(&train, 0, sizeof train);
+  k.encoder = lora_texts[which][0], k.decoder = lora_texts[which][1];
+  train.batch_tokens = 40, train.lora = 2;
+  if (!bench_make(&b, &k, &train)) return;
+  for (i = 0; i < b.t->n_trained; i++)
+    for (q = 0; q < b.t->trained[i].p->size; q++) b.t->trained[i].p->x[q] += 0.3f * syn_random_normal(&r);
+  syn__lora_merge(b.t);
+  CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+  for (i = 0; i < b.t->n_trained; i++) {
+    const syn_param *p = b.t->trained[i].p;
+    const float *d = b.t->gradient + b.t->trained[i].offset;
+    size_t at = 0;
+    double sum[2] = {0, 0}, wanted;
+    int64_t labels = 0;
+    float x, given;
+    for (q = 1; q < p->size; q++)
+      if (fabsf(d[q]) > fabsf(d[at])) at = q;
+    x = p->x[at], given = d[at];
+    for (side = 0; side < 2; side++) {
+      p->x[at] = x + (side ? 2e-3f : -2e-3f);
+      syn__lora_merge(b.t);
+      CHECK(syn_trainer_batch_loss(b.t, &batch, &sum[side], &labels) == SYN_OK, "%s", b.c.message);
+    }
+    p->x[at] = x;
+    wanted = (sum[1] - sum[0]) / 4e-3 / (double)(labels / 2);
+    CHECK(fabs(wanted - (double)given) < 2e-3 + 0.02 * fabs(wanted), "%s, tensor %d, number %lu: %g, wanted %g",
+          p->name, i % 2, (unsigned long)at, (double)given, wanted);
+    tried += fabs(wanted) > 0.02;
+  }
+  CHECK(tried >= b.t->n_trained / 2, "%d of %d gradients are not near 0", tried, b.t->n_trained);
+  bench_free(&b);
+}
+
+/* The model of the first step is the one that was given; later it is W + B A, and all else but the output layer
+   of classes has stayed. */
+static void lora_case(int what) {
+  syn_config k = task_config(what);
+  syn_train_config train;
+  syn_data *d;
+  bench b;
+  double loss[3];
+  float *before;
+  size_t q, i, j, l, moved = 0, kept = 0;
+  memset(&train, 0, sizeof train);
+  train.lora = 4, train.batch_tokens = 60, train.steps = 30, train.lr = 0.02f, train.clip = 1.0f;
+  train.schedule = "constant", train.freeze = "*.w_o", train.every = 10, train.average = 2, train.ema = 0.3f;
+  if (!bench_make(&b, &k, &train)) return;
+  d = task_data(what, &b.c, 40, 1);
+  before = (float *)malloc(b.m->floats * sizeof *before);
+  memcpy(before, b.m->weights, b.m->floats * sizeof *before);
+  CHECK(!syn_model_evaluate(&b.c, b.m, d, 60, &loss[0], NULL) && !syn_trainer_validate(b.t, d) &&
+            !syn_trainer_evaluate(b.t, d, &loss[1], NULL) && loss[0] == loss[1],
+        "loss %g, before any step %g: %s", loss[1], loss[0], b.c.message);
+  CHECK(!memcmp(before, b.m->weights, b.m->floats * sizeof *before), "weights before the first step");
+  CHECK(!syn_trainer_run(b.t, d, d, NULL, NULL) && syn_trainer_average(b.t) == 2 &&
+            !syn_model_evaluate(&b.c, b.m, d, 60, &loss[2], NULL) && loss[2] < 0.9 * loss[0],
+        "loss %g, before %g: %s", loss[2], loss[0], b.c.message);
+  for (q = 0; q < syn_model_param_count(b.m); q++) {
+    const syn_param *p = syn_model_param(b.m, q);
+    const syn__adapter *w = &b.t->adapters[q];
+    const size_t cols = p->size / (size_t)p->shape[0];
+    int same = !memcmp(p->x, before + p->offset, p->size * sizeof(float));
+    int head = what == CLASSES && !strncmp(p->name, "out.", 4);
+    if (!w->base) {
+      CHECK(same == !head, "%s", p->name);
+      CHECK((syn_trainer_gradient(b.t, p) != NULL) == head, "gradient of %s", p->name);
+      kept++;
+      continue;
+    }
+    moved++;
+    CHECK(p->matrix == 1 && !strstr(p->name, ".w_o") && !same && !syn_trainer_gradient(b.t, p), "%s", p->name);
+    CHECK(!memcmp(w->base, before + p->offset, p->size * sizeof(float)), "the base of %s", p->name);
+    for (i = 0; i < (size_t)p->shape[0]; i++)
+      for (j = 0; j < cols; j++) {
+        double sum = (double)w->base[i * cols + j];
+        for (l = 0; l < 4; l++) sum += (double)w->b.x[i * 4 + l] * (double)w->a.x[l * cols + j];
+        CHECK(fabs(sum - (double)p->x[i * cols + j]) < 1e-5, "%s [%lu,%lu]", p->name, (unsigned long)i,
+              (unsigned long)j);
+      }
+  }
+  CHECK(moved >= 3 && kept > 3, "%lu matrices, %lu others", (unsigned long)moved, (unsigned long)kept);
+  free(before);
+  syn_data_free(d);
+  bench_free(&b);
+}
+
+/* Steps that could make B A infinite are refused; so are ranks out of range, and nothing to adapt. */
+static void lora_errors(void) {
+  static const struct {
+    int rank;
+    const char *freeze, *word;
+  } wrong[] = {{-1, NULL, "lora -1: one is"}, {65537, NULL, "lora 65537"}, {2, "encoder.*|decoder.*", "layers alone"}};
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  uint64_t hash;
+  bench b;
+  float loss;
+  int i;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  for (i = 0; i < 3; i++) {
+    syn_context c;
+    syn_model *m;
+    train.lora = wrong[i].rank, train.freeze = wrong[i].freeze;
+    syn_context_init(&c, NULL);
+    m = syn_model_new(&c, &k);
+    CHECK(m && !syn_trainer_new(&c, m, &train) && strstr(c.message, wrong[i].word), "%s", c.message);
+    syn_model_free(m);
+  }
+  train.freeze = NULL, train.optimizer = "sgd", train.schedule = "constant", train.lr = 1e16f;
+  if (!bench_make(&b, &k, &train)) return;
+  hash = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && strstr(b.c.message, "weights could move by inf") &&
+            b.t->state.diverged && hash == syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float)),
+        "%s", b.c.message);
   bench_free(&b);
 }
 
@@ -3088,6 +3248,11 @@ int main(void) {
   for (what = WHATS - 1; what >= 0; what--) /* the next one reads the last files */
     resume_case(what, CHECK_QUICK || what ? 4 : 1);
   test_resume_errors();
+  lora_gradient(0);
+  lora_gradient(1);
+  lora_case(PAIRS);
+  lora_case(CLASSES);
+  lora_errors();
   test_ranks();
   test_accumulate_plan();
   test_gradient_errors();

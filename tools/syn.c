@@ -158,6 +158,9 @@ static const option train_options[] = {
      "times the learning rate; not given: adamw 0.01, muon 0.1, adafactor and sgd 0"},
     {"freeze", 0, TEXT, "", "NAMES",
      "tensors that are not trained; * matches any part of a name, | separates names"},
+    {"lora", 0, INT, "0", "0..",
+     "rank of LoRA: matrices W of layers stay, B A of this rank is trained and added to them (with "
+     "--init); the saved model has the sum. 0: all is trained"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, muon 0.01, sgd 0.1, the factor 1 of noam, "
      "adafactor: automatic, relative to each tensor"},
     {"schedule", 0, CHOICE, "linear", "noam|rsqrt|linear|cosine|constant|plateau",

@@ -793,6 +793,7 @@ static void train_rule(const arguments *a, syn_train_config *k) {
   if (opt_given(a, "weight-decay")) k->weight_decay = (float)opt_number(a, "weight-decay");
   else k->weight_decay = adam ? 0.01f : strcmp(k->optimizer, "muon") == 0 ? 0.1f : 0.0f;
   k->freeze = opt_text(a, "freeze");
+  k->lora = opt_int(a, "lora");
 }
 
 static void train_configure(training *r) {
