@@ -74,6 +74,21 @@ wrong 14 'multiply-adds of FD' 'yours' 's/(s\.a + s\.b) \* s\.d + s\.H \* s\.N/(
 wrong 15 'bits of the product-sum' 'only the last bits differ' 's/fmaf(a\[i\], b\[i\], sum)/a[i] * b[i] + sum/'
 wrong 16 'W x' 'times the expected' 's/scale\[r\] \* x_scale \* sums/scale[r] * sums/'
 
+# -- the slides: one page, a section for each heading, figures from what the lessons print --
+has 'slides' '*build/slides.html*' "$(make slides 2>&1)"
+page=build/slides.html source=teacher/slides.md
+has 'a slide for each heading' "$(grep -c '^##* ' $source)" "$(grep -c '^<section' $page)"
+has 'each figure' "$(grep -c '^!' $source)" "$(grep -c '<svg' $page)"
+has 'nothing from a network' '' "$(grep -E 'src=|<link[^>]*href="http|@import|url\(' $page)"
+has 'links' "$(grep -o '](https:[^)]*)' $source | wc -l | tr -d ' ')" "$(grep -o '<a href="https:' $page | wc -l | tr -d ' ')"
+for number in $(sed 's/](https:[^)]*)//g' $source | grep -oE '[0-9]+\.[0-9]{3}' | sort -u); do
+  grep -qF -- "$number" expected/*.txt || has "slides: $number" 'a number that a lesson prints' 'none'
+done
+has 'a lesson for each objective' 16 "$(sed -n '/What a student can do/,/^## Questions/p' teacher/README.md | grep -c '^[0-9]')"
+cp $source "$dir/slides.md" && echo '!lines expected/99.txt x 1 2 y' >>$source
+has 'a figure that is missing' '*slides.md line*expected/99.txt is not there*' "$(make slides 2>&1)"
+cp "$dir/slides.md" $source
+
 # -- what is no wrong number: a crash, a check that was taken away, a file that does not compile --
 wrong 06 k 'expected here: v' '/check("v", v)/d'
 file=exercises/01_number.c
