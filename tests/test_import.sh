@@ -27,8 +27,11 @@ answers qwen2 8
 answers t5-v1_0 6
 answers t5-v1_1 6
 answers marian 6
-answers bert 2
-answers albert 2
+answers bert 6
+has 'bert: a masked language model with one table' '*task mlm*tie all*' "$(cat info)"
+answers roberta 4
+has 'roberta: the same' '*task mlm*tie all*' "$(cat info)"
+answers albert 4
 # llama2.c in three versions, CTranslate2 in two: model.bin
 answers llama2c-0 8
 answers llama2c-1 8

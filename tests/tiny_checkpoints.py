@@ -330,15 +330,16 @@ def ct2(t, heads):
     return {"eos_token_id": 2, "decoder_start_token_id": 1}, logits
 
 
-def bert(t, albert=False):
+def bert(t, kind="bert"):
+    albert, roberta = kind == "albert", kind == "roberta"
     narrow = D // 2 if albert else D
-    prefix = "albert." if albert else "bert."
+    prefix = kind + "."
     layer = "encoder.albert_layer_groups.0.albert_layers.0." if albert else "encoder.layer.%d."
     names = (["attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn",
               "ffn_output", "full_layer_layer_norm", "predictions."] if albert else
              ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
               "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
-              "cls.predictions.transform."])
+              "lm_head." if roberta else "cls.predictions.transform."])
 
     def dense(at, x, rows, width):
         return linear(x, t(at + ".weight", rows, width), t(at + ".bias", rows))
@@ -352,7 +353,7 @@ def bert(t, albert=False):
         words = t(at + "word_embeddings.weight", VOCABULARY, narrow)
         kinds = t(at + "token_type_embeddings.weight", 2, narrow)
         x = add(add([words[i] for i in ids], [kinds[i] for i in types]),
-                t(at + "position_embeddings.weight", PLACES, narrow))
+                t(at + "position_embeddings.weight", PLACES, narrow)[roberta:])  # roberta's begin behind padding, 0
         x = normed(at + "LayerNorm", x)
         if albert:
             x = dense(prefix + "encoder.embedding_hidden_mapping_in", x, D, narrow)
@@ -362,11 +363,13 @@ def bert(t, albert=False):
             x = normed(at + names[4], add(x, dense(at + names[3], attention(q, k, v), D, D)))
             y = dense(at + names[6], each(gelu, dense(at + names[5], x, FF, D)), D, FF)
             x = normed(at + names[7], add(x, y))
-        t(prefix + "pooler" + ("" if albert else ".dense") + ".weight", D, D)
+        logits.pooler = each(math.tanh, dense(prefix + "pooler" + ("" if albert else ".dense"), x[:1], D, D))
+        logits.follows = None if albert or roberta else dense("cls.seq_relationship", logits.pooler, 2, D)[0]
         y = each(gelu, dense(names[8] + "dense", x, narrow, D))
-        y = normed(names[8] + "LayerNorm", y)
-        return linear(y, words, t(("predictions" if albert else "cls.predictions") + ".bias", VOCABULARY))
-    config = {"model_type": "albert" if albert else "bert", "hidden_size": D, "num_attention_heads": HEADS,
+        y = normed(names[8] + ("layer_norm" if roberta else "LayerNorm"), y)
+        bias = {"albert": "predictions", "bert": "cls.predictions", "roberta": "lm_head"}[kind]
+        return linear(y, words, t(bias + ".bias", VOCABULARY))
+    config = {"model_type": kind, "hidden_size": D, "num_attention_heads": HEADS,
               "num_hidden_layers": LAYERS, "intermediate_size": FF, "vocab_size": VOCABULARY, "hidden_act": "gelu",
               "max_position_embeddings": PLACES, "type_vocab_size": 2, "pad_token_id": 0, "layer_norm_eps": 1e-12}
     if albert:
@@ -447,7 +450,9 @@ def tag_answers(t, logits, config):
         if second:
             ids += [t.random.randrange(4, VOCABULARY) for _ in range(second)] + [2]
             types += [1] * (second + 1)
-        inputs.append({"ids": ids, "token_types": types, "logits": logits(ids, types)})
+        inputs.append({"ids": ids, "token_types": types, "logits": logits(ids, types), "pooler": logits.pooler[0]})
+        if logits.follows:
+            inputs[-1]["seq_relationship"] = logits.follows
     return inputs
 
 
@@ -759,7 +764,8 @@ def main(folder):
             ("t5-v1_1", "F32", lambda t: t5(t, True), seq2seq_answers),
             ("marian", "F32", marian, seq2seq_answers),
             ("bert", "F32", bert, tag_answers),
-            ("albert", "F32", lambda t: bert(t, True), tag_answers),
+            ("roberta", "F32", lambda t: bert(t, "roberta"), tag_answers),
+            ("albert", "F32", lambda t: bert(t, "albert"), tag_answers),
             ("llama2c-0", "F32", lambda t: llama(t, pair=True), lm_answers),
             ("llama2c-1", "F32", lambda t: llama(t, pair=True), lm_answers),
             ("llama2c-2", "F32", lambda t: llama(t, pair=True), lm_answers),

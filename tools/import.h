@@ -457,11 +457,11 @@ static void foreign_shape(const foreign *t, size_t shape[2]) {
 
 /* The vocabulary whose tokens are the rows of a parameter, or null. */
 static const foreign_vocabulary *vocabulary_of(const checkpoint *p, const char *name) {
-  const int tag = p->k.task[0] == 't', classify = p->k.task[0] == 'c';
+  const int classify = p->k.task[0] == 'c';
   if (!strcmp(name, "src.embed")) return &p->vocabulary[SYN_SRC];
   if (!strcmp(name, "tgt.embed")) return &p->vocabulary[SYN_TGT];
   if (strncmp(name, "out.", 4) || classify) return NULL;
-  return &p->vocabulary[tag ? SYN_SRC : SYN_TGT];
+  return &p->vocabulary[p->decoder.size > 1 ? SYN_TGT : SYN_SRC];
 }
 
 /* What is added to the logits of an id that the checkpoint does not have, or has a second time. It
@@ -575,8 +575,12 @@ static void map_run(checkpoint *p) {
     if (!text.size || strchr("#=", *text.at)) continue;
     r = rule_of(p, text, line);
     if (strcmp(r.ours, "-") != 0) rule_run(p, &r, filled);
-    for (i = 0; !strcmp(r.ours, "-") && i < p->count; i++)
-      if (name_fits(p->tensors[i].name, r.theirs)) p->tensors[i].used = 1;
+    for (i = 0; !strcmp(r.ours, "-") && i < p->count; i++) {
+      if (!name_fits(p->tensors[i].name, r.theirs)) continue;
+      if (!p->tensors[i].used && p->options->report)
+        fprintf(p->options->report, "  %-28s is not taken\n", p->tensors[i].name);
+      p->tensors[i].used = 1;
+    }
   }
   map_done(p, filled);
   free(filled);
@@ -950,7 +954,7 @@ static void marian_family(checkpoint *p) {
 /* Where a family like bert keeps its parts; heads that predict tokens. */
 typedef struct bert_names {
   const char *layer, *query, *key, *value, *out, *out_norm, *ff, *ff_out, *ff_norm;
-  const char *dense, *norm, *table, *bias;
+  const char *dense, *norm, *bias;
 } bert_names;
 
 static const bert_names bert_layers = {"encoder.layer.*",
@@ -964,14 +968,12 @@ static const bert_names bert_layers = {"encoder.layer.*",
                                        "output.LayerNorm",
                                        "cls.predictions.transform.dense",
                                        "cls.predictions.transform.LayerNorm",
-                                       "embeddings.word_embeddings.weight",
                                        "cls.predictions.bias"};
 static const bert_names roberta_layers = {
     "encoder.layer.*",      "attention.self.query",   "attention.self.key",
     "attention.self.value", "attention.output.dense", "attention.output.LayerNorm",
     "intermediate.dense",   "output.dense",           "output.LayerNorm",
-    "lm_head.dense",        "lm_head.layer_norm",     "embeddings.word_embeddings.weight",
-    "lm_head.bias"};
+    "lm_head.dense",        "lm_head.layer_norm",     "lm_head.bias"};
 static const bert_names distilbert_layers = {"transformer.layer.*",
                                              "attention.q_lin",
                                              "attention.k_lin",
@@ -983,7 +985,6 @@ static const bert_names distilbert_layers = {"transformer.layer.*",
                                              "output_layer_norm",
                                              "vocab_transform",
                                              "vocab_layer_norm",
-                                             "embeddings.word_embeddings.weight",
                                              "vocab_projector.bias"};
 static const bert_names albert_layers = {"encoder.albert_layer_groups.0.albert_layers.0",
                                          "attention.query",
@@ -996,7 +997,6 @@ static const bert_names albert_layers = {"encoder.albert_layer_groups.0.albert_l
                                          "full_layer_layer_norm",
                                          "predictions.dense",
                                          "predictions.LayerNorm",
-                                         "embeddings.word_embeddings.weight",
                                          "predictions.bias"};
 
 /* Weight and bias of a linear layer; of a norm, whose old names are gamma and beta. */
@@ -1039,18 +1039,21 @@ static void bert_head(checkpoint *p, int at, const bert_names *n, const char *he
   if (!checkpoint_find(p, n->bias)) {
     p->k.task = "classify";
     p->k.classes = 2;
-    put_line(&p->rules, "out.w 0\nout.b 0\n");
+    put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\nout.w 0\nout.b 0\n");
     return;
   }
+  p->k.task = "mlm"; /* its output has the table of the embeddings */
+  p->k.tie = "all";
   put_line(&p->encoder, "%s", head);
   snprintf(ours, sizeof ours, "encoder.%d", at);
   rule_linear(p, ours, "", n->dense);
   snprintf(ours, sizeof ours, "encoder.%d", at + 1);
   rule_norm(p, ours, "", n->norm);
   put_line(&p->rules,
-           "out.w %s\nout.b %s\n- cls.predictions.decoder.*\n- lm_head.decoder.*\n"
+           "tgt.embed embeddings.word_embeddings.weight\nout.b %s\n"
+           "- cls.predictions.decoder.*\n- lm_head.decoder.*\n"
            "- predictions.decoder.*\n- vocab_projector.weight\n",
-           n->table, n->bias);
+           n->bias);
 }
 
 /* bert and roberta: the same blocks; roberta's places begin behind its padding. */
@@ -1068,7 +1071,6 @@ static void bert_family(checkpoint *p) {
   key_must(p, "position_embedding_type", "absolute");
   key_must(p, "add_cross_attention", "false");
   key_must(p, "tie_word_embeddings", "true");
-  p->k.task = "tag";
   p->k.d_model = key_size(p, "hidden_size", 768);
   p->k.heads = key_size(p, "num_attention_heads", 12);
   p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.1);
@@ -1082,7 +1084,6 @@ static void bert_family(checkpoint *p) {
            "bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))",
            types, eps, layers, eps, n, act, eps);
   put_line(&p->rules,
-           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight < +%d\n"
            "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.dense.*\n"
            "- *embeddings.position_ids\n- cls.seq_relationship.*\n",
@@ -1099,7 +1100,6 @@ static void distilbert_family(checkpoint *p) {
   char head[80];
   key_must(p, "tie_weights_", "true");
   key_must(p, "tie_word_embeddings", "true");
-  p->k.task = "tag";
   p->k.d_model = key_size(p, "dim", 768);
   p->k.heads = key_size(p, "n_heads", 12);
   p->k.dropout = (float)key_number(p, "dropout", 0.1);
@@ -1110,7 +1110,6 @@ static void distilbert_family(checkpoint *p) {
            "norm(eps=1e-12) -> res(ffl(%d, %s)) -> norm(eps=1e-12))",
            layers, n, act);
   put_line(&p->rules,
-           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight <\n- *embeddings.position_ids\n");
   rule_norm(p, "encoder.1", "embeddings", "LayerNorm");
   bert_block(p, "encoder.2.*", &distilbert_layers);
@@ -1131,7 +1130,6 @@ static void albert_family(checkpoint *p) {
   key_must(p, "inner_group_num", "1");
   key_must(p, "position_embedding_type", "absolute");
   key_must(p, "tie_word_embeddings", "true");
-  p->k.task = "tag";
   p->k.d_model = narrow;
   p->k.heads = key_size(p, "num_attention_heads", 64);
   p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.0);
@@ -1144,7 +1142,6 @@ static void albert_family(checkpoint *p) {
            "res(syn_att(V, bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))",
            types, eps, d, layers, eps, key_size(p, "intermediate_size", 16384), act, eps);
   put_line(&p->rules,
-           "src.embed embeddings.word_embeddings.weight\n"
            "encoder.0.w embeddings.position_embeddings.weight <\n"
            "encoder.1.w embeddings.token_type_embeddings.weight\n- *pooler.*\n"
            "- *embeddings.position_ids\n- sop_classifier.*\n");

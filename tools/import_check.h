@@ -364,6 +364,59 @@ static void answer_places(answers *a, const json_value *in) {
     answer_is(a, "top5_logits", ids || at < a->rows ? far_off : most, 2e-4);
 }
 
+/* y [rows] = the tensor NAME.weight [rows,cols] times x, plus NAME.bias; null: it has another shape,
+   or there is none. The caller frees it. */
+static float *answer_linear(const answers *a, const char *name, const float *x, int cols,
+                            int rows) {
+  char whole[80];
+  const foreign *parts[2];
+  float *w, *y;
+  int i, k;
+  snprintf(whole, sizeof whole, "%s.weight", name);
+  parts[0] = checkpoint_find(a->p, whole);
+  snprintf(whole, sizeof whole, "%s.bias", name);
+  parts[1] = checkpoint_find(a->p, whole);
+  if (!parts[0] || !parts[1] || parts[0]->count != (size_t)rows * (size_t)cols ||
+      parts[1]->count != (size_t)rows)
+    return NULL;
+  w = foreign_floats(a->p, parts[0]);
+  y = foreign_floats(a->p, parts[1]);
+  for (i = 0; i < rows; i++) {
+    double sum = (double)y[i];
+    for (k = 0; k < cols; k++) sum += (double)w[i * cols + k] * (double)x[k];
+    y[i] = (float)sum;
+  }
+  free(w);
+  return y;
+}
+
+/* What BERT's pre-training has beside masked tokens: the pooler, tanh of a linear layer of the first
+   row, and whether two sentences follow each other. A model has neither; this proves the row. */
+static void answer_pooler(answers *a, const json_value *in, const char *hidden) {
+  const json_value *pooled = json_get(a->j, in, "pooler"),
+                   *follows = json_get(a->j, in, "seq_relationship");
+  const char *name = checkpoint_find(a->p, "pooler.weight") ? "pooler" : "pooler.dense";
+  float *x, *y, *z = NULL;
+  syn_value value;
+  int d, i;
+  if (!pooled) return;
+  syn_run_value(a->run, hidden, 0, &value);
+  check(a->p->c);
+  d = value.shape[1];
+  x = (float *)take((size_t)d, sizeof *x);
+  memcpy(x, value.x, (size_t)d * sizeof *x);
+  y = answer_linear(a, name, x, d, d);
+  for (i = 0; y && i < d; i++) y[i] = (float)tanh((double)y[i]);
+  answer_is(a, "pooler", y ? list_difference(a, pooled, y, d) : far_off, check_numbers);
+  if (y) z = answer_linear(a, "cls.seq_relationship", y, d, 2);
+  if (follows)
+    answer_is(a, "seq_relationship", z ? list_difference(a, follows, z, 2) : far_off,
+              check_numbers);
+  free(x);
+  free(y);
+  free(z);
+}
+
 static double answer_tag(answers *a, const json_value *in, int *count) {
   const json_value *ids = json_get(a->j, in, "masked_ids"),
                    *mean = json_get(a->j, in, "mean_pooled");
@@ -380,6 +433,7 @@ static double answer_tag(answers *a, const json_value *in, int *count) {
     answer_is(a, "mean_pooled", list_difference(a, mean, x, (int)mean->count), check_numbers);
     free(x);
   }
+  answer_pooler(a, in, hidden);
   answer_places(a, in);
   return answer_masked(a, in, count);
 }

@@ -461,8 +461,8 @@ static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *typ
   }
 }
 
-/* Special tokens are in no text. Others cut a text before all else, as pieces of the user do; bytes:
-   gpt2, whose kind has such pieces as they are written here. */
+/* Special tokens are in no text. Others cut a text before all else, as pieces of the user do.
+   bytes: it is gpt2, whose kind has such pieces as they are written here. */
 static void hf_added(token_list *l, int bytes) {
   const json *j = &l->tree;
   const json_value *v = json_first(json_get(j, j->at, "added_tokens"));
