@@ -33160,8 +33160,8 @@ static void syn__lower_scores(syn__small_build *l, const syn_node *n, const floa
   }
   syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
 }
-/* The table F of a score. T has one number a distance on the disk alone: a board reads whole rows
-   with the instruction of R. */
+/* The table F of a score. That of T is written out: a board reads whole rows by the instruction of
+   R, and needs no other. */
 static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
                              int flags) {
   const syn__att *a = syn__att_of(n);

@@ -85,8 +85,10 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "res(light_conv(k=3)) -> res(cnn(k=3, act=glu)) -> norm", "bf16"},
       {"tag", "rel_pos -> syn_att(V) -> fixed_att -> parallel_add(dyn_conv(k=3)|linear)", NULL,
        "i4"},
-      {"classify", "repeat(2, res_nd(linformer) -> res_nd(aop)) -> dropout", NULL, "f32"}};
-  static const char *const tokenizers[] = {"char", NULL, "space", "bpe:20", NULL, "line"};
+      {"classify", "repeat(2, res_nd(linformer) -> res_nd(aop)) -> dropout", NULL, "f32"},
+      {"seq2seq", "res(aft) -> res(ff(6) -> sgu -> linear)", "res(lin_att) -> syn_att(T) -> mh_dot_att",
+       "f32"}};
+  static const char *const tokenizers[] = {"char", NULL, "space", "bpe:20", NULL, "line", NULL};
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {
     char name[16];

@@ -19,7 +19,8 @@ static long rounds, operations, refused, unbuildable, diverged, no_small;
 
 static const char *const scores[] = {"R",     "V",        "D",        "FD",      "FR",    "Fix",
                                      "R+V",   "R+D+V",    "FD+Fix",   "Conv",    "CRC",   "BD",
-                                     "BCRC",  "GLU+Conv", "R, tile=3", "V, c=3", "D, heads=1"};
+                                     "BCRC",  "GLU+Conv", "R, tile=3", "V, c=3", "D, heads=1",
+                                     "T",     "T+V"};
 static const char *const parts[] = {"res_nd(ffl)",
                                     "res_nd(ff(12, act=gelu))",
                                     "res(ff(act=glu))",
@@ -33,6 +34,9 @@ static const char *const parts[] = {"res_nd(ffl)",
                                     "dropout(0.2)",
                                     "act(swish)",
                                     "res_nd(aop(keys=9))",
+                                    "res_nd(lin_att)",
+                                    "res(aft)",
+                                    "res(ff(8) -> sgu -> linear)",
                                     "res_d(rnn)",
                                     "res_d(rnn(cell=gru))",
                                     "concat(id | ff(6)) -> linear",
