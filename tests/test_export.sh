@@ -38,6 +38,21 @@ for name in llama mistral qwen2 gpt2 gpt2-untied; do
   done
 done
 
+# networks with an encoder
+for name in bert roberta albert marian t5-v1_0 t5-v1_1; do
+  rm -rf one two
+  "$SYN" import made/$name -o a.safetensors >/dev/null
+  "$SYN" export -m a.safetensors -o one
+  is "$name: export" 0 $?
+  "$SYN" import one -o b.safetensors >/dev/null
+  same "$name: import, export, import" a.safetensors b.safetensors
+  "$SYN" export -m b.safetensors -o two
+  same "$name: weights" one/model.safetensors two/model.safetensors
+  same "$name: configuration" one/config.json two/config.json
+done
+"$SYN" import one -o b.safetensors --check made/t5-v1_1/expected.json >out
+is 't5: answers' '6 passed, 0 failed' "$(tail -1 out)"
+
 # GGUF. gguf NAME FILE WANTED [TOKENIZER]: the checkpoint FILE as GGUF; what Python finds in it; all comes back
 gguf() {
   "$SYN" import "$2" -o a.safetensors ${4:+--tokenizer "$4"} >/dev/null
@@ -123,7 +138,15 @@ added.append({"id": 5, "content": "<t x>", "special": False})
 write("user.json", byte, [], added, last)
 end
 for name in merges unigram llama3 qwen2 digits user; do back $name $name.json; done
+around() { python3 -c 'import json; print(*(x.get("SpecialToken", x.get("Sequence"))["id"]
+for x in json.load(open("one/tokenizer.json"))["post_processor"]["single"]))'; }
 "$SYN" export -m a.safetensors --format gguf -o a.gguf
+"$SYN" import a.gguf -o b.safetensors >/dev/null
+is 'around texts of a language model' '<|begin_of_text|> A' "$(around)"
+back 'wordpiece of bert' vocab.txt tokenizer.json bert
+is 'around texts of bert' '[CLS] A [SEP]' "$(around)"
+back 'unigram of t5' unigram.json tokenizer.json t5-v1_1
+is 'around texts of t5' 'A </s>' "$(around)"
 "$SYN" import a.gguf -o b.safetensors >/dev/null
 is 'a token that cuts a text, in GGUF' 'ab <t x> a' "$(echo 'ab<t x>a' | "$SYN" tokenize -m b.safetensors | tr '\t' ' ')"
 "$SYN" import made/gpt2 --tokenizer merges.json -o m.safetensors >/dev/null
@@ -188,7 +211,26 @@ refused() {
 "$SYN" import made/mistral -o m.safetensors >/dev/null
 refused 'a window in GGUF' "*window=: GGUF's llama and qwen2 have none*" gguf
 "$SYN" import made/t5-v1_0 -o m.safetensors >/dev/null
-refused 'an encoder' '*the network has an encoder*'
+refused 'an encoder in GGUF' '*the network has an encoder*export to GGUF writes gpt2, llama and qwen2*' gguf
+other() { # other TASK OPTION...: a small model of a task
+  task=$1
+  shift
+  printf 'a b\tb a\nb c\tc b\n' >pairs
+  [ "$task" = seq2seq ] || printf 'abc\nbca\n' >pairs
+  "$SYN" train --task "$task" --data pairs --steps 1 --warmup 1 --max-len 8 --tokenizer char -o m.safetensors --d-model 8 \
+    --heads 2 "$@" >out 2>&1 || cat out
+}
+block='repeat(1, res(syn_att(V, bias=1)) -> norm(eps=1e-05) -> res(ffl(12, relu)) -> norm(eps=1e-05))'
+other mlm --encoder "learn_pos -> types(2) -> norm(eps=1e-05) -> $block -> ff(act=relu) -> norm(eps=1e-05)" --tie none
+refused 'a table of its own for the output' '*tie none: bert wants all*'
+other mlm --encoder "learn_pos -> types(2) -> norm(eps=1e-05) -> $block" --tie all
+refused 'no head' '*encoder: *the format cannot hold this; wanted: *'
+other seq2seq --encoder "pos -> $block" --decoder 'pos -> repeat(1, res(syn_att(V)) -> res(mh_dot_att))' --tie all
+refused 'another encoder' "*encoder: 'pos -> *the format cannot hold this; wanted: pos(layout=half)*"
+printf 'x\ta b\ny\tb a\n' >pairs
+"$SYN" train --task classify --data pairs --steps 1 --warmup 1 --max-len 8 --tokenizer char -o m.safetensors --d-model 8 \
+  --heads 2 --encoder 'pos -> syn_att(V)' >/dev/null 2>&1
+refused 'classes' '*the task classify: export writes such ones of mlm (bert, albert) and seq2seq (t5, marian)*'
 printf 'a b c d e f g\n' >text
 "$SYN" train --task lm --data text --steps 2 --warmup 1 --max-len 8 --tokenizer char -o m.safetensors --d-model 8 --heads 2 --decoder \
   'rope(base=10000, layout=half) -> repeat(1, res(rms_norm(eps=1e-05) -> syn_att(V, c=4, bias=0, kv=1)) -> res(syn_att(R))) -> rms_norm(eps=1e-05)' \

@@ -18,6 +18,7 @@ typedef struct exporter {
   const char *family;        /* model_type; of GGUF the architecture */
   llama_shape shape;         /* what gpt2 has of it, too */
   int permuted;              /* 1: rotated columns become neighbours; -1: halves */
+  syn_import_options options; /* of p: none */
   buffer config;             /* config.json without the tokens; of GGUF its keys, */
   size_t keys;               /* and how many they are */
   int *ids, count;           /* [count] a number of a token in the checkpoint to our id */
@@ -103,31 +104,146 @@ static void export_gpt2(exporter *e, int tied) {
     fail(FAILED_JOB, "%s: scale=1: GGUF's gpt2 has scores by 1/sqrt(c)", e->path);
 }
 
+/* The families with an encoder: from the keys of e->config the import makes texts and map. */
+static void export_family(exporter *e, const char *name, const char *prefix,
+                          void (*read)(checkpoint *p)) {
+  buffer text = {NULL, 0, 0};
+  e->family = name;
+  e->prefix = prefix;
+  put_line(&text, "{\n");
+  put(&text, e->config.at, e->config.size);
+  put_line(&text, "  \"model_type\": \"%s\"}", name);
+  put_line(&e->config, "  \"model_type\": \"%s\",\n", name);
+  e->p.config = json_parse(text, e->path);
+  e->p.known = (unsigned char *)take(e->p.config.count, 1);
+  e->p.options = &e->options;
+  e->p.writes = 1;
+  read(&e->p);
+}
+
+/* The activation of ffl in the words of Hugging Face. */
+static const char *export_activation(const char *text) {
+  static const char *const words[][2] = {{"gelu_erf)", "gelu"}, {"gelu)", "gelu_new"},
+                                         {"relu)", "relu"},     {"swish)", "silu"},
+                                         {"tanh)", "tanh"},     {"quick_gelu)", "quick_gelu"}};
+  const char *at = strstr(text, "ffl("), *word = at ? strchr(at, ',') : NULL;
+  size_t i;
+  for (i = 0; word && i < COUNT(words); i++)
+    if (!strncmp(word + 2, words[i][0], strlen(words[i][0]))) return words[i][1];
+  return "gelu";
+}
+
+/* bert; albert where one layer is used many times. */
+static void export_bert(exporter *e) {
+  const char *text = e->k->encoder;
+  const int albert = strstr(text, "share(") != NULL;
+  put_line(&e->config,
+           "  \"architectures\": [\"%s\"],\n  \"hidden_size\": %d,\n"
+           "  \"num_attention_heads\": %d,\n  \"num_hidden_layers\": %d,\n"
+           "  \"intermediate_size\": %d,\n  \"hidden_act\": \"%s\",\n"
+           "  \"max_position_embeddings\": %d,\n  \"type_vocab_size\": %d,\n"
+           "  \"layer_norm_eps\": %.9g,\n  \"hidden_dropout_prob\": %.9g,\n",
+           albert ? "AlbertForMaskedLM" : "BertForMaskedLM",
+           albert ? text_size(text, "linear(", 1) : e->k->d_model, e->k->heads,
+           text_size(text, albert ? "share(" : "repeat(", 1), text_size(text, "ffl(", 1),
+           export_activation(text), e->k->max_len, text_size(text, "types(", 1),
+           text_value(text, "eps=", 1e-12), (double)e->k->dropout);
+  if (albert) put_line(&e->config, "  \"embedding_size\": %d,\n", e->k->d_model);
+  export_family(e, albert ? "albert" : "bert", albert ? "albert." : "bert.",
+                albert ? albert_family : bert_family);
+}
+
+static void export_marian(exporter *e) {
+  static const char *const names[] = {"encoder", "decoder"};
+  int i;
+  put_line(&e->config,
+           "  \"architectures\": [\"MarianMTModel\"],\n  \"is_encoder_decoder\": true,\n"
+           "  \"d_model\": %d,\n  \"activation_function\": \"%s\",\n"
+           "  \"max_position_embeddings\": %d,\n  \"scale_embedding\": %s,\n  \"dropout\": %.9g,\n"
+           "  \"static_position_embeddings\": true,\n"
+           "  \"share_encoder_decoder_embeddings\": true,\n",
+           e->k->d_model, export_activation(e->k->encoder), e->k->max_len,
+           strstr(e->k->encoder, "scale=0") ? "false" : "true", (double)e->k->dropout);
+  for (i = 0; i < 2; i++) {
+    const char *text = i ? e->k->decoder : e->k->encoder;
+    put_line(&e->config,
+             "  \"%s_layers\": %d,\n  \"%s_attention_heads\": %d,\n  \"%s_ffn_dim\": %d,\n",
+             names[i], text_size(text, "repeat(", 1), names[i], text_size(text, "heads=", 1),
+             names[i], text_size(text, "ffl(", 1));
+  }
+  export_family(e, "marian", "model.", marian_family);
+}
+
+static void export_t5(exporter *e) {
+  const char *text = e->k->encoder, *kind = "relu", *buckets = strstr(text, "rel_pos(");
+  if (strstr(text, "gelu_erf")) kind = "gelu";
+  if (strstr(text, "geglu")) kind = "gated-gelu";
+  if (strstr(text, "swiglu")) kind = "gated-silu";
+  if (strstr(text, "swish")) kind = "silu";
+  put_line(&e->config,
+           "  \"architectures\": [\"T5ForConditionalGeneration\"],\n"
+           "  \"is_encoder_decoder\": true,\n  \"d_model\": %d,\n  \"num_heads\": %d,\n"
+           "  \"num_layers\": %d,\n  \"num_decoder_layers\": %d,\n  \"d_ff\": %d,\n"
+           "  \"d_kv\": %d,\n"
+           "  \"relative_attention_num_buckets\": %d,\n"
+           "  \"relative_attention_max_distance\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
+           "  \"feed_forward_proj\": \"%s\",\n  \"dropout_rate\": %.9g,\n",
+           e->k->d_model, e->k->heads, text_size(text, "repeat(", 1),
+           text_size(e->k->decoder, "repeat(", 1), text_size(text, "ffl(", 1),
+           text_size(text, "c=", 1), text_size(text, "rel_pos(", 1),
+           buckets ? text_size(buckets, ", ", 1) : 1, text_value(text, "eps=", 1e-6), kind,
+           (double)e->k->dropout);
+  put_line(&e->config, "  \"tie_word_embeddings\": %s,\n",
+           syn_model_find(e->m, "out.w") ? "false" : "true");
+  export_family(e, "t5", "", t5_family);
+}
+
 /* Refuses the first layer that the family does not have. */
-static void export_same(const exporter *e) {
-  const char *text = e->k->decoder, *at = text;
-  const char *family = e->p.decoder.at;
-  while (*at && *at == family[at - text]) at++;
+static void export_same(const exporter *e, const char *side, const char *text, buffer *wanted) {
+  const char *at, *family;
+  put_byte(wanted, 0);
+  text = text ? text : "";
+  family = wanted->at;
+  for (at = text; *at && *at == family[at - text];) at++;
   if (!*at && !family[at - text]) return;
   while (at > text && !(at - text > 1 && at[-1] == ' ' && at[-2] == '>') &&
          !(at - text > 3 && !memcmp(at - 4, "res(", 4)))
     at--;
-  fail(FAILED_JOB, "%s: decoder: '%.60s': the format cannot hold this; wanted: %s", e->path, at,
+  fail(FAILED_JOB, "%s: %s: '%.60s': the format cannot hold this; wanted: %s", e->path, side, at,
        family);
+}
+
+/* The family of a network with an encoder, by its first layer. */
+static void export_encoder(exporter *e) {
+  const char *text = e->k->encoder, *name = e->k->task ? e->k->task : "seq2seq";
+  const int masked = !strcmp(name, "mlm"), pair = !strcmp(name, "seq2seq") && e->k->decoder;
+  const int one = !syn_model_find(e->m, "src.embed"); /* one table of embeddings */
+  if (e->gguf || (!masked && !pair))
+    fail(FAILED_JOB, "%s: the network has an encoder, the task %s: %s", e->path, name,
+         e->gguf ? "export to GGUF writes gpt2, llama and qwen2"
+                 : "export writes such ones of mlm (bert, albert) and seq2seq (t5, marian)");
+  if (masked) export_bert(e);
+  else if (!strncmp(text, "rel_pos(", 8)) export_t5(e);
+  else export_marian(e);
+  if (one != !strcmp(e->p.k.tie, "all") || (one && syn_model_find(e->m, "out.w")))
+    fail(FAILED_JOB, "%s: tie %s: %s wants %s", e->path, e->k->tie ? e->k->tie : "auto", e->family,
+         e->p.k.tie);
 }
 
 static void export_network(exporter *e) {
   const int tied = !syn_model_find(e->m, "out.w");
-  if (e->k->encoder || !e->k->decoder || (e->k->task && strcmp(e->k->task, "lm") != 0))
-    fail(FAILED_JOB,
-         "%s: the network has an encoder: export writes language models of llama or gpt2", e->path);
-  e->shape.d = e->k->d_model;
-  e->shape.heads = e->k->heads;
-  e->shape.layers = text_size(e->k->decoder, "repeat(", 0);
-  e->shape.eps = text_value(e->k->decoder, "eps=", 0.0);
-  (strncmp(e->k->decoder, "learn_pos", 9) ? export_llama : export_gpt2)(e, tied);
-  put_byte(&e->p.decoder, 0);
-  export_same(e);
+  if (!e->k->encoder && (!e->k->decoder || (e->k->task && strcmp(e->k->task, "lm") != 0)))
+    fail(FAILED_JOB, "%s: export writes no networks of the task %s", e->path, e->k->task);
+  if (e->k->encoder) export_encoder(e);
+  else {
+    e->shape.d = e->k->d_model;
+    e->shape.heads = e->k->heads;
+    e->shape.layers = text_size(e->k->decoder, "repeat(", 0);
+    e->shape.eps = text_value(e->k->decoder, "eps=", 0.0);
+    (strncmp(e->k->decoder, "learn_pos", 9) ? export_llama : export_gpt2)(e, tied);
+  }
+  export_same(e, "encoder", e->k->encoder, &e->p.encoder);
+  export_same(e, "decoder", e->k->decoder, &e->p.decoder);
 }
 
 /* ==============================================================================================
@@ -142,42 +258,69 @@ static void export_numbered(exporter *e, const syn_tokenizer *t, int size) {
   for (i = 0; i < 4; i++) e->special[i] = syn_tokenizer_number(t, i);
 }
 
-/* Without one the model does not tell the numbers that its tokens had: they get those of their
-   order. An id that the import has added has the row of number 0 and `no_token`, so that the token
-   with this row must be number 0. */
-static void export_ordered(exporter *e, const syn_param *rows, const float *bias, int size) {
+/* An id that the import has added has the row of a token of the checkpoint and `no_token` below its
+   bias. Returns that token; -1: the id is one of the checkpoint. */
+static int export_twin(const syn_param *rows, const float *bias, int size, int id) {
   const size_t d = rows->size / (size_t)size;
-  int id, dead = -1, first = -1, i;
-  for (id = 0; id < size; id++)
-    if (bias[id] <= no_token && dead < 0) dead = id;
-  for (id = 0; dead >= 0 && first < 0 && id < size; id++)
-    if (bias[id] > no_token && !memcmp(rows->x + d * (size_t)id, rows->x + d * (size_t)dead,
-                                       d * sizeof(float)))
-      first = id;
+  int i;
+  for (i = 0; i < size; i++)
+    if (i != id && bias[id] <= bias[i] + no_token &&
+        !memcmp(rows->x + d * (size_t)i, rows->x + d * (size_t)id, d * sizeof(float)))
+      return i;
+  return -1;
+}
+
+/* Without one the model does not tell the numbers that its tokens had: they get those of their
+   order. An id that was added has the row of number 0, so that the token with this row must be
+   number 0; or that of another special token, as begin that is the end, too. */
+static void export_ordered(exporter *e, const syn_param *rows, const float *bias, int size) {
+  int twin[4], id, first = -1, i;
+  for (id = 0; id < 4; id++) twin[id] = export_twin(rows, bias, size, id);
+  for (id = 3; id >= 0; id--)
+    if (twin[id] >= 0) first = twin[id];
+  if (twin[1] >= 0) first = twin[1]; /* no other special token is unknown, too */
+  for (id = 0; id < 4; id++)
+    if (twin[id] > 3) first = twin[id];
   if (first >= 0) e->ids[e->count++] = first;
   for (id = 0; id < size; id++)
-    if (bias[id] > no_token && id != first) e->ids[e->count++] = id;
+    if (id != first && (id > 3 || twin[id] < 0)) e->ids[e->count++] = id;
   for (i = 0; i < e->count; i++)
     if (e->ids[i] < 4) e->special[e->ids[i]] = i;
-  /* begin that is the end, too: only the end has kept its logit */
-  if (e->special[2] < 0 && e->special[3] >= 0) {
-    const size_t begin = 2 * d, end = 3 * d;
-    if (!memcmp(rows->x + begin, rows->x + end, d * sizeof(float))) e->special[2] = e->special[3];
-  }
+  if (e->special[2] < 0 && twin[2] == 3) e->special[2] = e->special[3];
+  if (e->special[0] < 0 && twin[0] == 2 && e->k->encoder) e->special[0] = e->special[2];
+}
+
+/* The parts of the tokenizer, if both sides of a network share it; they must share its numbers.
+   What stands around a text: begin of a language model, end of a source, both of mlm. */
+static void export_tokenizer(exporter *e, const syn_tokenizer *t) {
+  const syn_tokenizer *source = e->k->encoder ? syn_model_tokenizer(e->m, SYN_SRC) : t;
+  buffer a = tokenizer_saved(source), b = tokenizer_saved(t);
+  int id;
+  for (id = 0; id < syn_tokenizer_size(t); id++)
+    if (syn_tokenizer_number(source, id) != syn_tokenizer_number(t, id))
+      fail(FAILED_JOB, "%s: source and target have other tokens: %s has one list", e->path,
+           e->family);
+  if (text_equal(buffer_text(&a), buffer_text(&b))) token_parts_of(&e->tokens, t, e->path);
+  free(a.at);
+  free(b.at);
+  if (!e->tokens.kind) return;
+  e->tokens.around[0] = e->k->encoder && e->k->decoder ? -1 : e->tokens.special[SYN_BEGIN];
+  e->tokens.around[1] = e->k->encoder ? e->tokens.special[SYN_END] : -1;
 }
 
 static void export_tokens(exporter *e) {
+  const int side = e->k->decoder ? SYN_TGT : SYN_SRC, bias_of = !strstr(e->p.rules.at, "out.b 0\n");
   const syn_param *rows = syn_model_find(e->m, "tgt.embed"), *bias = syn_model_find(e->m, "out.b");
-  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
-  const int size = e->k->tgt_vocab;
-  int i;
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, side);
+  int i, size;
   if (!rows || !bias) fail(FAILED_JOB, "%s: tgt.embed or out.b is missing", e->path);
+  size = rows->shape[0];
   e->ids = (int *)take((size_t)size, sizeof *e->ids);
   for (i = 0; i < 4; i++) e->special[i] = -1;
-  if (t) token_parts_of(&e->tokens, t, e->path);
+  if (t) export_tokenizer(e, t);
   if (t) export_numbered(e, t, size);
   else export_ordered(e, rows, bias->x, size);
-  for (i = 0; i < e->count; i++)
+  for (i = 0; !bias_of && i < e->count; i++)
     if (bias->x[e->ids[i]] < 0.0f || bias->x[e->ids[i]] > 0.0f)
       fail(FAILED_JOB,
            "%s: out.b: the bias of token %d is %g; the format has no bias of the output: train "
@@ -217,31 +360,44 @@ static size_t export_permuted(const exporter *e, const char *ours, size_t j) {
 
 /* The opposite of place_rows. */
 static void export_param(exporter *e, const map_rule *r, const syn_param *mine, const char *name) {
-  const int tokens = !strcmp(mine->name, "tgt.embed") || !strcmp(mine->name, "out.w");
+  const int tokens = strstr(mine->name, ".embed") || !strncmp(mine->name, "out.", 4);
   const size_t mine_rows = (size_t)mine->shape[0], cols = mine->size / mine_rows;
   const size_t rows = tokens ? (size_t)e->count : mine_rows / (size_t)r->tos;
   const size_t all = rows * (size_t)r->parts, first = rows * (size_t)r->to;
   foreign *t = export_tensor(e, name, r->transposed ? cols : all, r->transposed ? all : cols);
+  const int again = tokens && t->used; /* a second table of the same name must be equal */
   size_t i, j;
   t->rank = mine->rank;
+  t->used = 1;
   for (i = 0; i < rows; i++) {
     const size_t to = rows * (size_t)r->part + i;
     const size_t from = tokens ? (size_t)e->ids[i] : first + export_permuted(e, mine->name, i);
     for (j = 0; j < cols; j++) {
       const size_t at = r->transposed ? j * all + to : to * cols + j;
-      memcpy((unsigned char *)t->data + 4 * at, mine->x + from * cols + j, 4);
+      const float *x = mine->x + from * cols + j;
+      if (again && memcmp(t->data + 4 * at, x, 4) != 0)
+        fail(FAILED_JOB, "%s: %s has another table than the one before: %s has one for both",
+             e->path, mine->name, e->family);
+      memcpy((unsigned char *)t->data + 4 * at, x, 4);
     }
   }
+}
+
+/* Whether a name stands outside of the part that e->prefix names. */
+static int export_outside(const char *name) {
+  return !strncmp(name, "lm_head", 7) || !strncmp(name, "cls.", 4) ||
+         !strncmp(name, "predictions.", 12) || !strcmp(name, "final_logits_bias");
 }
 
 static void export_rule(exporter *e, const map_rule *r) {
   char ours[160], theirs[260], name[240];
   int i;
+  if (r->optional && (strstr(r->theirs, ".gamma") || strstr(r->theirs, ".beta"))) return;
   for (i = 0; !i || strchr(r->ours, '*'); i++) {
     const syn_param *mine;
     name_with(ours, sizeof ours, r->ours, i);
     name_with(name, sizeof name, r->theirs, i);
-    snprintf(theirs, sizeof theirs, "%s%s", strncmp(name, "lm_head", 7) ? e->prefix : "", name);
+    snprintf(theirs, sizeof theirs, "%s%s", export_outside(name) ? "" : e->prefix, name);
     mine = syn_model_find(e->m, ours);
     if (!mine) return;
     export_param(e, r, mine, theirs);
@@ -293,18 +449,30 @@ static void export_gpt2_config(exporter *e) {
            strstr(e->k->decoder, "scale=1") ? "false" : "true", (double)e->k->dropout);
 }
 
-static void export_config(exporter *e) {
-  static const char *const names[] = {"pad", "unk", "bos", "eos"};
+/* The special tokens in the configuration: of language models, of encoders, of both. */
+static const char *const *export_specials(const exporter *e) {
+  static const char *const names[][4] = {{"pad", NULL, "bos", "eos"},
+                                         {"pad", NULL, NULL, "sep"},
+                                         {"pad", NULL, "decoder_start", "eos"}};
+  return names[!e->k->encoder ? 0 : e->k->decoder ? 2 : 1];
+}
+
+static void export_config(exporter *e, const char *path) {
+  const char *const *names = export_specials(e);
+  buffer b = {NULL, 0, 0};
   int i;
-  put_line(&e->config, "{\n");
-  if (!strcmp(e->family, "gpt2")) export_gpt2_config(e);
-  else export_llama_config(e);
-  put_line(&e->config, "  \"tie_word_embeddings\": %s,\n",
-           syn_model_find(e->m, "out.w") ? "false" : "true");
+  if (!e->k->encoder) (strcmp(e->family, "gpt2") ? export_llama_config : export_gpt2_config)(e);
+  put_line(&b, "{\n");
+  put(&b, e->config.at, e->config.size);
+  if (strcmp(e->family, "t5"))
+    put_line(&b, "  \"tie_word_embeddings\": %s,\n",
+             syn_model_find(e->m, "out.w") ? "false" : "true");
   for (i = 0; i < 4; i++)
-    if (i != 1 && e->special[i] >= 0)
-      put_line(&e->config, "  \"%s_token_id\": %d,\n", names[i], e->special[i]);
-  put_line(&e->config, "  \"vocab_size\": %d\n}\n", e->count);
+    if (names[i] && e->special[i] >= 0)
+      put_line(&b, "  \"%s_token_id\": %d,\n", names[i], e->special[i]);
+  put_line(&b, "  \"vocab_size\": %d\n}\n", e->count);
+  write_file(path, b.at, b.size);
+  free(b.at);
 }
 
 static void export_safetensors(const exporter *e, const char *path) {
@@ -333,10 +501,9 @@ static void export_safetensors(const exporter *e, const char *path) {
 static void export_hf(exporter *e, const char *folder) {
   char *config = path_inside(folder, "config.json");
   char *weights = path_inside(folder, "model.safetensors");
-  export_config(e);
   if (e->tokens.kind) hf_check_parts(&e->tokens, e->path);
   folder_make(folder);
-  write_file(config, e->config.at, e->config.size);
+  export_config(e, config);
   export_safetensors(e, weights);
   if (e->tokens.kind) hf_write_tokenizer(&e->tokens, folder, e->k->max_len);
   free(config);
@@ -585,13 +752,15 @@ static int run_export(const arguments *a) {
   e.m = m;
   e.k = syn_model_config(m);
   export_network(&e);
+  put_byte(&e.p.rules, 0);
+  e.p.rules.size--;
   export_tokens(&e);
   export_tensors(&e);
   if (e.gguf) export_gguf(&e, path);
   else export_hf(&e, path);
-  if (!e.tokens.kind && syn_model_tokenizer(m, SYN_TGT))
-    fprintf(stderr, "syn: tokenizer %s is not written: the formats have unigram, llama, gpt2 and "
-            "wordpiece\n", syn_tokenizer_type(syn_model_tokenizer(m, SYN_TGT)));
+  if (!e.tokens.kind && syn_model_tokenizer(m, e.k->decoder ? SYN_TGT : SYN_SRC))
+    fprintf(stderr, "syn: no tokenizer is written: the formats have one of unigram, llama, gpt2 or "
+            "wordpiece\n");
   token_parts_free(&e.tokens);
   checkpoint_free(&e.p);
   free(e.config.at);

@@ -10,6 +10,7 @@ typedef struct token_parts {
   const char *kind; /* null: there is no tokenizer, or one of another kind */
   int count, options;
   int special[4];       /* as in syn_tokenizer_parts */
+  int around[2];        /* numbers of the tokens in front of and behind a text; -1: none */
   syn_text *names;      /* [count] */
   unsigned char *types; /* [count] SYN_PIECE_... */
   float *scores;        /* [count], or null */
@@ -17,7 +18,7 @@ typedef struct token_parts {
   size_t n_merges;
   syn_text charsmap;
   buffer text; /* what names point to */
-  char *saved; /* what charsmap points to */
+  buffer saved; /* what charsmap points to */
 } token_parts;
 
 static void token_parts_free(token_parts *p) {
@@ -26,7 +27,7 @@ static void token_parts_free(token_parts *p) {
   free(p->scores);
   free(p->merges);
   free(p->text.at);
-  free(p->saved);
+  free(p->saved.at);
 }
 
 /* The names of all tokens, one behind the other. */
@@ -61,21 +62,27 @@ static void token_parts_special(token_parts *p, const char *path) {
              short_size(p->names[k]), p->names[k].at);
 }
 
+static buffer tokenizer_saved(const syn_tokenizer *t) {
+  buffer b = {NULL, 0, 0};
+  b.size = syn_tokenizer_save(t, NULL, 0);
+  b.at = (char *)take(b.size, 1);
+  syn_tokenizer_save(t, b.at, b.size);
+  return b;
+}
+
 /* The saved form: 8 bytes that name it; kind, options, flags, size, tokens, merges, bytes of the
    charsmap, 1 with scores, 4 special numbers; then of each token its length; the merges; the
    scores; the types; the charsmap. */
 static void token_parts_of(token_parts *p, const syn_tokenizer *t, const char *path) {
   static const char *const kinds[] = {"gpt2", "llama", "unigram", "wordpiece"};
-  const size_t size = syn_tokenizer_save(t, NULL, 0);
   const unsigned char *at;
   int n, id, scored;
   size_t i = 0;
   while (i < COUNT(kinds) && strncmp(syn_tokenizer_type(t), kinds[i], strlen(kinds[i]))) i++;
   if (i == COUNT(kinds)) return;
   p->kind = kinds[i];
-  p->saved = (char *)take(size, 1);
-  syn_tokenizer_save(t, p->saved, size);
-  at = (const unsigned char *)p->saved + 8;
+  p->saved = tokenizer_saved(t);
+  at = (const unsigned char *)p->saved.at + 8;
   p->options = (int)little32(at + 4);
   if (little32(at + 8))
     fail(FAILED_JOB, "%s: tokenizer %s with --lowercase, --nfc or sentinels: the formats have none",
@@ -287,16 +294,15 @@ static void hf_put_added(buffer *b, const token_parts *p) {
   put_words(b, "],\n");
 }
 
-/* What stands around a text: begin; of wordpiece also the end. */
+/* What stands around a text. */
 static void hf_put_template(buffer *b, const token_parts *p) {
-  const int begin = p->special[SYN_BEGIN];
-  const int end = strcmp(p->kind, "wordpiece") ? -1 : p->special[SYN_END];
-  const int around[2] = {begin, end};
+  const int *around = p->around;
   int i, count = 0;
-  if (begin < 0) return;
+  if (around[0] < 0 && around[1] < 0) return;
   put_words(b, "  \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [\n    ");
   for (i = 0; i < 2; i++) {
-    if (i) put_words(b, ", {\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}");
+    if (i) put_words(b, around[0] < 0 ? "" : ", ");
+    if (i) put_words(b, "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}");
     if (around[i] < 0) continue;
     put_words(b, i ? ", {\"SpecialToken\": {\"id\": " : "{\"SpecialToken\": {\"id\": ");
     put_json(b, p->names[around[i]]);
@@ -305,7 +311,7 @@ static void hf_put_template(buffer *b, const token_parts *p) {
   put_words(b, "],\n    \"pair\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}, "
                "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}],\n    \"special_tokens\": {");
   for (i = 0; i < 2; i++) {
-    if (around[i] < 0 || (i && begin == end)) continue;
+    if (around[i] < 0 || (i && around[0] == around[1])) continue;
     if (count++) put_words(b, ", ");
     put_json(b, p->names[around[i]]);
     put_words(b, ": {\"id\": ");

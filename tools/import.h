@@ -79,6 +79,7 @@ typedef struct checkpoint {
   int hidden;         /* layers of the encoder in front of the head; 0: all */
   int integers;       /* FOREIGN_I8, FOREIGN_I16 where weights are stored so */
   int banned;         /* number of a token that a search never chooses; -1: none */
+  int writes;         /* 1: an export fills it, which has no tensors yet */
   syn_model *m;
 } checkpoint;
 
@@ -665,7 +666,8 @@ static void length_is(checkpoint *p, int most, int table) {
 /* Layers: no more than tensors, so that a wrong number takes no more memory than the file. */
 static int key_layers(checkpoint *p, const char *name, int otherwise) {
   const int layers = key_size(p, name, otherwise);
-  if ((size_t)layers > p->count) key_fail(p, name, key_of(p, name), "no more layers than tensors");
+  if ((size_t)layers > p->count && !p->writes)
+    key_fail(p, name, key_of(p, name), "no more layers than tensors");
   return layers;
 }
 
@@ -1036,7 +1038,7 @@ static void bert_block(checkpoint *p, const char *path, const bert_names *n) {
 static void bert_head(checkpoint *p, int at, const bert_names *n, const char *head) {
   char ours[80];
   p->hidden = at;
-  if (!checkpoint_find(p, n->bias)) {
+  if (!p->writes && !checkpoint_find(p, n->bias)) {
     p->k.task = "classify";
     p->k.classes = 2;
     put_line(&p->rules, "src.embed embeddings.word_embeddings.weight\nout.w 0\nout.b 0\n");

@@ -441,8 +441,8 @@ static const command_row commands[] = {
      "mistral, qwen2, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, CTranslate2, "
      "arrays of NumPy"},
     {"export", "", 0, 0, export_options, run_export,
-     "a language model for other programs, where its network is that of gpt2, llama, mistral or qwen2: "
-     "a folder of Hugging Face, or GGUF, with its tokenizer"},
+     "a model for other programs, where its network is that of gpt2, llama, mistral, qwen2, bert, "
+     "albert, t5 or marian: a folder of Hugging Face, or GGUF, with its tokenizer"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"tokenize", "[FILE]", 0, 1, tokenize_options, run_tokenize,
      "lines of text to the tokens of a published model, or of a model file, and back"},
