@@ -175,7 +175,8 @@ static void rows_make(syn_data *d, int rows, uint64_t seed) {
 static void test_trainings(void) {
   enum { SEEDS = 5, MOST = 200 };
   const int tables = CHECK_SHORT ? 20 : MOST;
-  const double margin = 3.0 * sqrt(0.05 * 0.95 * tables); /* of so few tables */
+  /* of so few tables; half as many are of other seeds */
+  const double margin = 3.0 * sqrt(0.05 * 0.95 * tables), of_half = margin / sqrt(2.0);
   int table, names = 0, seeds = 0, s;
   double d[2][SEEDS], bd[SEEDS];
   syn_context c;
@@ -196,7 +197,7 @@ static void test_trainings(void) {
   }
   CHECK(!c.status, "%s", c.message);
   CHECK(names <= 0.05 * tables + margin, "two names of a network: %d of %d tables have a false alarm", names, tables);
-  CHECK(seeds <= 0.025 * tables + margin, "other seeds: %d of %d tables have a false alarm", seeds, tables / 2);
+  CHECK(seeds <= 0.025 * tables + of_half, "other seeds: %d of %d tables have a false alarm", seeds, tables / 2);
   syn_data_free(data);
   syn_data_free(test);
 }
