@@ -72,3 +72,27 @@ function drawCurve(g, { color, points }, style, x, y, smooth) {
     2.2,
   );
 }
+
+// The same curves as a table: at most 12 steps. names: of the networks.
+function chartTable(table, networks, names) {
+  const last = Math.max(...networks.map((n) => n.step));
+  const steps = [...new Set(Array.from({ length: 12 }, (none, i) => Math.round((last * (i + 1)) / 12)))];
+  const cell = (text) => `<td>${text}</td>`;
+  const rows = steps.filter(Boolean).map((step) => {
+    const cells = networks.map((n) => {
+      const loss = n.losses[step - 1];
+      const score = valueAt(n.scores, step);
+      return cell(loss ? loss[1].toFixed(4) : "") + cell(score ? `${Math.round(100 * score[1])} %` : "");
+    });
+    return `<tr><th scope="row">${step}</th>${cells.join("")}</tr>`;
+  });
+  const columns = names.map(
+    (name) => `<th scope="col">${name}loss</th><th scope="col">${name}right</th>`,
+  );
+  table.innerHTML = `<thead><tr><th scope="col">step</th>${columns.join("")}</tr></thead>
+    <tbody>${rows.join("")}</tbody>`;
+}
+// The last point of a curve up to a step.
+function valueAt(points, step) {
+  return points.filter(([at]) => at <= step).at(-1);
+}

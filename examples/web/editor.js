@@ -3,10 +3,11 @@
 "use strict";
 
 class LineEditor {
-  // changed(text): after each edit; entered(): Enter without a list of completions.
-  constructor(host, changed, entered) {
+  // changed(text): after each edit; entered(): Enter without a list of completions; at(place): the
+  // character under the pointer or the cursor, -1: none.
+  constructor(host, { changed, entered, at }) {
     this.side = host.dataset.side;
-    ((this.entered = entered), (this.changed = changed));
+    Object.assign(this, { changed, entered, at });
     host.innerHTML = `<label>${this.side}</label><div class="box"><pre aria-hidden="true"></pre>
       <textarea rows="1" spellcheck="false" autocapitalize="off" autocomplete="off" wrap="soft"
         aria-label="${this.side}: a chain of layers" aria-autocomplete="list"></textarea>
@@ -15,10 +16,18 @@ class LineEditor {
     this.area = host.querySelector("textarea");
     this.list = host.querySelector("ul");
     this.error = null; // {from, to}: characters of the text
+    this.pointed = null; // the same, of the layer that the picture marks
     ((this.choices = []), (this.chosen = 0));
     this.area.addEventListener("input", () => this.edited());
     this.area.addEventListener("keydown", (event) => this.key(event));
-    this.area.addEventListener("blur", () => this.close());
+    this.area.addEventListener("blur", () => {
+      this.close();
+      this.at(-1);
+    });
+    for (const what of ["keyup", "click", "focus"])
+      this.area.addEventListener(what, () => this.at(this.area.selectionStart));
+    this.area.addEventListener("pointermove", (event) => this.at(this.under(event)));
+    this.area.addEventListener("pointerleave", () => this.at(-1));
     this.list.addEventListener("pointerdown", (event) => {
       event.preventDefault(); // the focus stays in the line
       const item = event.target.closest("li");
@@ -46,12 +55,29 @@ class LineEditor {
     this.draw();
   }
 
+  // The character under the pointer: the mirror has the same text at the same places. -1: none.
+  under({ clientX: x, clientY: y }) {
+    const spans = [...this.mirror.children];
+    const hit = spans.find((span) =>
+      [...span.getClientRects()].some(
+        (r) => x >= r.left && x <= r.right && y >= r.top - 2 && y <= r.bottom + 2,
+      ),
+    );
+    return hit ? Number(hit.dataset.at) : -1;
+  }
+  // Marks the layer that the picture shows; null: none.
+  point(range) {
+    this.pointed = range;
+    this.draw();
+  }
+
   // -- colors: the text once more behind the transparent text of the field --
 
   draw() {
     let html = "",
       at = 0;
     const { from, to } = this.error || { from: -1, to: -1 };
+    const pointed = this.pointed || { from: -1, to: -1 };
     for (const [word] of this.text.matchAll(/[A-Za-z_]\w*|\d[\d.]*|->|\s+|./gs)) {
       const kind = /^[A-Za-z_]/.test(word)
         ? LineEditor.known(word)
@@ -61,7 +87,8 @@ class LineEditor {
           ? "number"
           : "sign";
       const wrong = at < to && at + word.length > from ? " wrong" : "";
-      html += `<span class="${kind}${wrong}">${escaped(word)}</span>`;
+      const mark = at < pointed.to && at >= pointed.from ? " pointed" : "";
+      html += `<span class="${kind}${wrong}${mark}" data-at="${at}">${escaped(word)}</span>`;
       at += word.length;
     }
     if (from >= at) html += '<span class="wrong">&nbsp;&nbsp;</span>';
@@ -70,7 +97,7 @@ class LineEditor {
     this.area.style.height = `${this.area.scrollHeight}px`;
   }
   edited() {
-    this.error = null;
+    ((this.error = null), (this.pointed = null));
     this.draw();
     this.suggest();
     this.changed(this.text);

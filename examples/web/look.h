@@ -23,28 +23,35 @@ static syn_decoder *page_decoder(int sentences, int greedy) {
     k.temperature = (float)number(TEMPERATURE), k.top_k = (int)number(TOP_K);
     k.seed = (uint64_t)number(DRAW);
   }
+  if (!page.m) page_fail("there is no network");
   return page.m ? syn_decoder_new(&page.c, page.m, &k) : NULL;
 }
 
-/* Writes the outputs of the decoder for the first sentence: a line for each, score TAB text. */
+/* Writes the outputs of the decoder for the first sentence: a line for each, score TAB 1 where it
+   ended TAB text. */
 static void page_outputs(const syn_decoder *d) {
   syn_sink sink = page_sink();
-  char line[1024], score[32];
+  char line[1024], numbers_of[64];
+  const int *tokens;
   float points;
   int rank, size;
-  for (rank = 0; syn_decoder_output(d, 0, rank, &size, NULL); rank++) {
+  for (rank = 0; (tokens = syn_decoder_output(d, 0, rank, &size, NULL)) != NULL; rank++) {
     syn_decoder_output_text(d, 0, rank, line, sizeof line, &points);
-    snprintf(score, sizeof score, "%.4f\t", (double)points);
-    sink.write(NULL, score, strlen(score));
+    snprintf(numbers_of, sizeof numbers_of, "%.4f\t%d\t", (double)points,
+             size > 0 && tokens[size - 1] == SYN_END);
+    sink.write(NULL, numbers_of, strlen(numbers_of));
     sink.write(NULL, line, strlen(line));
     sink.write(NULL, "\n", 1);
   }
 }
-/* The answers to the text of the call by beam, temperature, top_k and draw; null: an error. */
-EXPORT(page_answer) const char *page_answer(void) {
+/* The answers to the text of the call by beam, temperature, top_k and draw, of at most `limit`
+   tokens; 0: as many as the network can write. Null: an error. */
+EXPORT(page_answer) const char *page_answer(int limit) {
   syn_decoder *d = page_decoder(1, 0);
-  if (d) syn_decoder_run_text(d, syn_text_of(page.in), syn_text_of(""), NULL, NULL);
-  if (d) page_outputs(d);
+  if (!d) return page_done(), (const char *)NULL;
+  syn_decoder_set_limit(d, limit);
+  syn_decoder_run_text(d, syn_text_of(page.in), syn_text_of(""), NULL, NULL);
+  page_outputs(d);
   syn_decoder_free(d);
   return page_done() ? page.out : NULL;
 }
@@ -119,17 +126,61 @@ EXPORT(page_attention) const float *page_attention(int layer, int head) {
 }
 EXPORT(page_queries) int page_queries(void) { return page.shape[0]; }
 EXPORT(page_keys) int page_keys(void) { return page.shape[1]; }
+/* The table of an attention layer that no input changes, [heads, N, N] with N = page_keys: what R
+   learns, or Fix keeps. Null: it has none. */
+EXPORT(page_table) const float *page_table(int layer) {
+  const char *path = page_layer(layer);
+  size_t i, size = strlen(path);
+  page.shape[0] = page.shape[1] = 0;
+  for (i = 0; *path && i < syn_model_param_count(page.m); i++) {
+    const syn_param *p = syn_model_param(page.m, i);
+    if (p->rank != 3 || strncmp(p->name, path, size)) continue;
+    if (strcmp(p->name + size, ".r") && strcmp(p->name + size, ".fix")) continue;
+    page.shape[0] = p->shape[1], page.shape[1] = p->shape[2];
+    return p->x;
+  }
+  return NULL;
+}
+/* A token as text; those without a text of their own by their name. */
+static const char *page_token(const syn_tokenizer *t, int id, char out[128]) {
+  static const char *const names[] = {"<padding>", "<unknown>", "<begin>", "<end>"};
+  syn_text piece;
+  if (id < 4) return names[id];
+  piece = syn_tokenizer_piece(t, id, 1);
+  snprintf(out, 128, "%.*s", piece.size < 127 ? (int)piece.size : 127, piece.at);
+  return out;
+}
 /* The tokens of the text of the call, a line for each. side 0: of a source, 1: of a target. */
 EXPORT(page_tokens) const char *page_tokens(int side) {
   const syn_tokenizer *t = page.m ? syn_model_tokenizer(page.m, side ? SYN_TGT : SYN_SRC) : NULL;
   syn_sink sink = page_sink();
+  char out[128];
   int ids[256], i, n = t ? syn_tokenizer_encode(t, syn_text_of(page.in), ids, 256) : 0;
   for (i = 0; i < n && i < 256; i++) {
-    syn_text piece = syn_tokenizer_piece(t, ids[i], 1);
-    sink.write(NULL, piece.at, piece.size);
+    const char *token = page_token(t, ids[i], out);
+    sink.write(NULL, token, strlen(token));
     sink.write(NULL, "\n", 1);
   }
   return n ? page.out : "";
+}
+/* The five most probable tokens at each place of the last page_look, a line for each: place TAB
+   probability TAB token. */
+EXPORT(page_next) const char *page_next(void) {
+  const syn_tokenizer *t = page.m ? syn_model_tokenizer(page.m, SYN_TGT) : NULL;
+  syn_sink sink = page_sink();
+  char out[128], line[192];
+  int rows = 0, row, rank, id, i, width = page.vocabulary[1];
+  const float *z = page.run ? syn_run_logits(page.run, 0, &rows) : NULL;
+  for (row = 0; t && row < rows; row++, z += width)
+    for (rank = 0, id = -1; rank < 5; rank++) {
+      double sum = 0;
+      id = doc_next_class(z, width, id);
+      if (id < 0) break;
+      for (i = 0; i < width; i++) sum += exp((double)z[i] - (double)z[id]);
+      snprintf(line, sizeof line, "%d\t%.4f\t%s\n", row, 1 / sum, page_token(t, id, out));
+      sink.write(NULL, line, strlen(line));
+    }
+  return page.out ? page.out : "";
 }
 
 /* -- files: bytes at page_bytes, page_size of them. 0: an error -- */

@@ -4,25 +4,27 @@
 class Network {
   constructor(number, modules) {
     this.number = number;
-    ((this.step = 0),
-      (this.losses = []),
-      (this.scores = []),
-      (this.hash = ""),
-      (this.running = false));
-    ((this.look = null), (this.head = -1), (this.subject = 0));
+    Object.assign(this, { running: false, head: -1, table: false, origin: {}, structure: null });
+    this.clear();
     this.card = $("network").content.firstElementChild.cloneNode(true);
     this.card.classList.toggle("second", number === 1);
     this.part = (name) => this.card.querySelector(name);
     this.editors = [...this.card.querySelectorAll(".line")].map(
       (line) =>
-        new LineEditor(
-          line,
-          () => this.edited(),
-          () => this.use(),
-        ),
+        new LineEditor(line, {
+          changed: () => this.edited(),
+          entered: () => this.use(),
+          at: (place) => this.picture && this.markBlock(line.dataset.side, place),
+        }),
     );
+    this.picture = new Picture(this.part(".picture"), {
+      pointed: (side, layer) =>
+        this.editors.forEach((editor) => editor.point(editor.side === side ? layer : null)),
+      opened: (name, block) => explainLayer(name, this.part(".picture"), block),
+    });
     this.wire();
     this.showTexts();
+    addQuestions(this.card);
     $("networks").append(this.card);
     this.worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent])));
     this.worker.onmessage = (event) => this.heard[event.data.what].call(this, event.data);
@@ -49,14 +51,19 @@ class Network {
       this.use();
     };
     this.part(".use").onclick = () => this.use();
-    this.part(".partial").onclick = () => this.send({ what: "graph", settings: this.written() });
-    this.part(".safetensors").onclick = () => this.send({ what: "file", kind: "safetensors" });
-    this.part(".array").onclick = () => this.send({ what: "file", kind: "h" });
+    this.part(".partial").onclick = () => this.demand({ what: "graph", settings: this.written() });
+    this.part(".safetensors").onclick = () => this.demand({ what: "file", kind: "safetensors" });
+    this.part(".array").onclick = () => this.demand({ what: "file", kind: "h" });
     this.part(".layer").onchange = (event) =>
-      this.send({ what: "show", layer: Number(event.target.value) });
+      this.demand({ what: "show", layer: Number(event.target.value) });
     this.part(".heads").onclick = (event) => {
       if (!event.target.dataset.head) return;
       this.head = Number(event.target.dataset.head);
+      this.drawLook();
+    };
+    this.part(".kind").onclick = (event) => {
+      if (!event.target.dataset.table) return;
+      this.table = event.target.dataset.table === "1";
       this.drawLook();
     };
     this.part(".examples tbody").onclick = (event) => {
@@ -64,9 +71,21 @@ class Network {
       if (row) networks.forEach((network) => network.choose(Number(row.dataset.i)));
     };
   }
+  // Sends what a click asks for; an error of the click before goes.
+  demand(message) {
+    complain(this.place(message.what), "");
+    this.send(message);
+  }
+  // Where an error of a message is shown: where the click was.
+  place(what) {
+    const mine = { graph: ".changed", file: ".files", show: ".views" };
+    if (what in mine) return this.part(mine[what]);
+    const others = { answer: "askform", read: "askform", trace: "lookrow", run: "bar", pause: "bar" };
+    return $(others[what] || "bar");
+  }
   choose(index) {
     this.subject = index;
-    this.send({ what: "show", index, source: null, target: null });
+    this.demand({ what: "show", index, source: null, target: null });
   }
 
   // -- its two lines --
@@ -99,33 +118,51 @@ class Network {
   use() {
     const { encoder, decoder } = this.written(),
       mark = this.number ? "2" : "";
-    ((settings[`encoder${mark}`] = encoder), (settings[`decoder${mark}`] = decoder));
     this.showPreset();
-    writeAddress();
-    const training = networks.some((network) => network.running);
-    networks.forEach((network) => network.create());
-    if (training) train();
+    change({ [`encoder${mark}`]: encoder, [`decoder${mark}`]: decoder }, `lines${this.number}`);
+  }
+
+  // -- the picture --
+
+  markBlock(side, place) {
+    const block = this.picture.mark(side, place);
+    const layer = block && block.layer;
+    this.editors.forEach((editor) => editor.point(editor.side === side ? layer : null));
+  }
+  drawPicture() {
+    if (this.structure) this.picture.draw(this.written(), this.structure);
   }
 
   // -- training --
 
-  create() {
-    ((this.step = 0), (this.losses = []), (this.scores = []), (this.hash = ""), (this.look = null));
-    ((this.subject = 0), (this.ready = false));
-    this.part(".changed").hidden = true;
-    this.showError("");
+  clear() {
+    Object.assign(this, { step: 0, losses: [], scores: [], hash: "", look: null, subject: 0 });
+  }
+  // A new network from the settings. origin: {at, before}: the control that was changed, and the
+  // settings that return when they are refused.
+  create(origin = {}) {
+    ((this.origin = origin), (this.was = this.ready), (this.ready = false));
     this.send({ what: "create", settings: settingsOf(this.number) });
   }
   run(steps) {
     this.running = true;
-    this.send({ what: "run", steps, speed: Number(settings.speed) });
+    const limit = settings.race ? nextLimit() : 0;
+    this.send({ what: "run", steps, speed: Number(settings.speed), limit });
   }
   pause() {
     this.send({ what: "pause" });
   }
-  fail(message) {
-    this.running = false;
-    this.showError(message);
+  // Trains on to a step, where the other network of a race has stopped.
+  catchUp(step) {
+    this.running = true;
+    this.send({ what: "run", steps: step - this.step, speed: 0 });
+  }
+  fail(message, what) {
+    if (what === "run" || what === "create") this.running = false;
+    if (what === "create" || !what) this.showError(message);
+    else if (what === "check") this.showError(message);
+    else complain(this.place(what), message);
+    if (what === "answer") answersOf(this).replaceChildren();
     showState();
   }
 }
@@ -139,14 +176,36 @@ Network.prototype.heard = {
     $("exactbox").hidden = fused;
     this.create();
   },
-  created({ parameters, tests, unseen }) {
-    Object.assign(this, { parameters, tests, unseen, ready: true });
+  // The network before is gone, and what was shown of it.
+  emptied() {
+    this.clear();
+    ((this.running = false), (this.was = false));
+    this.part(".changed").hidden = true;
+    this.card.classList.add("empty");
+    this.showError("");
+    for (const what of ["graph", "file", "show", "run", "answer"]) complain(this.place(what), "");
+    if ($(`answers${this.number}`)) $(`answers${this.number}`).remove();
+    showState();
+  },
+  created({ parameters, tests, unseen, structure }) {
+    Object.assign(this, { parameters, tests, unseen, structure, ready: true });
+    this.card.classList.remove("empty");
+    this.drawPicture();
+    readQuestion();
+    if (this.origin.refused) this.create({});
+    else accepted(this.origin);
+    showState();
+  },
+  refused({ message }) {
+    this.ready = this.was;
+    refuse(this, message);
     showState();
   },
   progress({ step, losses, running, hash, exact, fastest }) {
     const first = step - losses.length;
     losses.forEach((loss, i) => this.losses.push([first + i + 1, loss]));
     Object.assign(this, { step, running, hash, exact, fastest });
+    keepTogether();
     showState();
   },
   score({ step, right, tests }) {
@@ -159,26 +218,32 @@ Network.prototype.heard = {
     this.drawLook();
     if (this.number === 0 && !$("question").value && look.examples.length)
       $("question").value = look.examples[0].source;
+    if (this.number === 0) readQuestion();
   },
-  checked({ settings: of, message }) {
+  checked({ settings: of, message, structure }) {
     const { encoder, decoder } = this.written();
-    if (of.encoder === encoder && of.decoder === decoder) this.showError(message);
+    if (of.encoder !== encoder || of.decoder !== decoder) return;
+    this.showError(message);
+    this.structure = structure;
+    this.drawPicture();
   },
-  answers({ answers, message }) {
-    drawAnswers(this, answers, message);
+  answers(data) {
+    drawAnswers(this, data);
+  },
+  read({ text, tokens }) {
+    if (this.number === 0 && text === $("question").value) drawQuestion(tokens);
   },
   trace({ data }) {
     showTrace(this, data);
   },
-  file({ kind, bytes, message }) {
-    if (message) return this.showError(message);
+  file({ kind, bytes }) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([bytes]));
     link.download = `${settings.task}.${kind}`;
     link.click();
   },
-  error({ message }) {
-    this.fail(message);
+  error({ message, asked }) {
+    this.fail(message, asked);
   },
 };
 
@@ -189,20 +254,20 @@ Network.prototype.drawLook = function () {
   if (!look) return;
   const rows = look.examples.map((e, i) => {
     const right = e.answer === e.target;
-    return `<tr data-i="${i}" aria-selected="${i === this.subject}"><td>${escaped(e.source)}</td>
-      <td class="answer">${answerHtml(e.answer, e.target)}${
-        right
-          ? ""
-          : `
-        <small>${escaped(e.target)}</small>`
-      }</td>
-      <td class="mark ${right ? "right" : "miss"}">${right ? "✓" : "✗"}</td></tr>`;
+    const answer = look.step
+      ? `<td class="answer">${answerHtml(e.answer, e.target)}${right ? "" : `<small>${escaped(e.target)}</small>`}</td>
+        <td class="mark ${right ? "right" : "miss"}">${right ? "✓" : "✗"}</td>`
+      : `<td class="answer"><span class="dim">${escaped(e.target)}</span></td><td></td>`;
+    return `<tr data-i="${i}" aria-selected="${i === this.subject}"><td>
+      <button type="button" class="pick" data-i="${i}" aria-pressed="${i === this.subject}">${escaped(e.source)}</button></td>
+      ${answer}</tr>`;
   });
+  this.part(".wanted").hidden = look.step > 0;
   this.part(".examples").classList.toggle(
     "long",
     look.examples.some((e) => e.target.length > 24),
   );
-  this.part(".examples tbody").innerHTML = rows.join("");
+  redraw(this.part(".examples tbody"), rows.join(""));
   this.part(".attention").hidden = !look.layers.length;
   if (!look.layers.length) return;
   const select = this.part(".layer");
@@ -212,22 +277,37 @@ Network.prototype.drawLook = function () {
   if (select.dataset.names !== names) select.innerHTML = select.dataset.names = names;
   select.value = look.layer;
   if (this.head >= look.heads.length) this.head = -1;
-  this.part(".heads").innerHTML = [-1, ...look.heads.keys()]
-    .map(
-      (h) =>
-        `<button data-head="${h}" aria-pressed="${h === this.head}">
-          ${h < 0 ? "mean" : h + 1}</button>`,
-    )
-    .join("");
-  drawAttention(this.part(".weights"), this.part(".caption"), look, this.head);
+  const heads = [-1, ...look.heads.keys()].map(
+    (h) => `<button type="button" data-head="${h}" aria-pressed="${h === this.head}"
+      aria-label="${h < 0 ? "mean of the heads" : `head ${h + 1}`}">${h < 0 ? "mean" : h + 1}</button>`,
+  );
+  redraw(this.part(".heads"), heads.join(""));
+  const table = this.table && look.table.length > 0;
+  this.part(".kind").hidden = !look.table.length;
+  for (const button of this.part(".kind").querySelectorAll("[data-table]"))
+    button.setAttribute("aria-pressed", String((button.dataset.table === "1") === table));
+  const draw = table ? drawTable : drawAttention;
+  draw(this.part(".weights"), this.part(".caption"), look, this.head);
 };
+
+// New contents of an element; the focus stays on the control of the same number.
+function redraw(element, html) {
+  const old = element.contains(document.activeElement) ? document.activeElement.dataset : null;
+  element.innerHTML = html;
+  if (!old) return;
+  const same = [...element.querySelectorAll("button")].find(
+    (button) => button.dataset.i === old.i && button.dataset.head === old.head,
+  );
+  if (same) same.focus({ preventScroll: true });
+}
 
 // An answer with the characters that differ from the wanted one marked.
 function answerHtml(answer, target) {
   if (answer === target) return `<span class="right">${escaped(answer)}</span>`;
-  const marked = [...answer].map((ch, i) =>
-    ch === target[i] ? escaped(ch) : `<span class="false">${escaped(ch)}</span>`,
-  );
+  const marked = [...answer].map((ch, i) => {
+    if (ch === "\ufffd") return '<span class="false" title="the unknown token">‹unknown›</span>';
+    return ch === target[i] ? escaped(ch) : `<span class="false">${escaped(ch)}</span>`;
+  });
   return marked.join("") || '<span class="false">(nothing)</span>';
 }
 

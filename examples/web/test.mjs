@@ -227,17 +227,18 @@ async function learning() {
   is(
     "the answer",
     await browser.run(
-      `/^\\d{4}-\\d\\d-\\d\\d$/.test(
-        document.querySelector("#answers td:nth-child(2)").textContent)`,
+      `/^\\d{4}-\\d\\d-\\d\\d$/.test(document.querySelector("#answers td").textContent)`,
     ),
     true,
   );
+  await nextTokens();
   await browser.run("settings.beam = '3', $('askform').requestSubmit()");
-  await browser.until("document.querySelectorAll('#answers tr').length === 3");
+  await browser.until("document.querySelectorAll('#answers .answers tr').length === 3");
+  await beamAsTree();
   is(
     "scores of a beam fall",
     await browser.run(`(() => {
-    const points = [...document.querySelectorAll("#answers tr")]
+    const points = [...document.querySelectorAll("#answers .answers tr")]
       .map((row) => Number(row.lastElementChild.textContent.split(" ")[1]));
     return points.every((p, i) => p <= 0 && (i === 0 || p <= points[i - 1]));
   })()`),
@@ -246,11 +247,60 @@ async function learning() {
   await browser.run("settings.beam = '1', settings.temperature = '3', settings.top_k = '5'");
   await browser.run("document.querySelector('#answers').replaceChildren()");
   await browser.run("$('askform').requestSubmit()");
-  await browser.until("document.querySelectorAll('#answers tr').length === 1");
+  await browser.until("document.querySelectorAll('#answers .answers tr').length === 1");
+  await heatMap();
   await browser.run("$('look').click()");
   await browser.until("$('trace').textContent.includes('syn_att')");
   await browser.picture("inside-1280.png");
   await browser.run("$('closelook').click()");
+}
+
+// Of a trained network: at every place the written token is the most probable one.
+async function nextTokens() {
+  const places = await browser.run(`[...document.querySelectorAll(".places button")].map((b) => {
+    b.click();
+    const rows = [...document.querySelectorAll(".bars tbody tr")];
+    return [b.textContent.trim(), rows[0].querySelector("th").textContent, rows.length,
+      parseFloat(rows[0].querySelector("td").textContent)];
+  })`);
+  is("a place for each character and the end", places.length, 11);
+  is(
+    "bars of the next token",
+    places.filter(([token, best, rows, p]) => token !== best || rows !== 5 || !(p > 20)),
+    [],
+  );
+}
+// The kept branches of the tree, read from its root, are the outputs.
+async function beamAsTree() {
+  const found = await browser.run(`(() => {
+    const tree = beamTree(networks[0].answered.beams);
+    const texts = [];
+    const walk = (node, text) => {
+      if (node.points !== undefined) texts.push(text.replace("<end>", ""));
+      node.children.forEach((c) => walk(c, text + c.token));
+    };
+    walk(tree, "");
+    const outputs = [...document.querySelectorAll("#answers .answers td:first-child")];
+    return { texts: texts.sort(), outputs: outputs.map((o) => o.textContent).sort(),
+      drawn: document.querySelectorAll(".tree li").length,
+      dropped: document.querySelectorAll(".tree s").length };
+  })()`);
+  is("the kept branches are the outputs", found.texts, found.outputs);
+  is("the tree is drawn, with dropped branches", found.drawn > 3 && found.dropped > 0, true);
+}
+async function heatMap() {
+  const layers = "networks[0].look.layers";
+  await browser.run("document.querySelector('.layer').value = '0'");
+  await browser.run("document.querySelector('.layer').onchange({ target: { value: '0' } })");
+  await browser.until("networks[0].look.layer === 0");
+  is("a layer with R", await browser.run(`${layers}[0].kind`), "syn_att");
+  await browser.run("document.querySelector('[data-table=\"1\"]').click()");
+  const cells = await browser.run(`[...document.querySelectorAll(".weights tbody td")]
+    .map((c) => [c.className, Number(c.style.getPropertyValue("--w"))])`);
+  is("R as a heat map: a cell for each pair of places", cells.length, 13 * 13);
+  is("its largest number is the strongest", Math.max(...cells.map(([, w]) => w)), 1);
+  is("both signs", new Set(cells.map(([sign]) => sign)).size, 2);
+  await browser.run("document.querySelector('[data-table=\"0\"]').click()");
 }
 
 async function files() {
@@ -315,6 +365,218 @@ async function texts() {
   );
 }
 
+// The picture has a block for each layer; block and text mark each other.
+async function picture() {
+  await browser.open(page);
+  await ready();
+  const words = `[...document.querySelectorAll(".block")].map((b) =>
+    b.querySelector(".call").textContent + " " + (b.querySelector(".width")?.textContent || ""))`;
+  const blocks = await browser.run(words);
+  is("blocks of the encoder", blocks.slice(0, 7), [
+    "pos 64",
+    "repeat: 2 times ",
+    "res_nd ",
+    "syn_att(R+V) 64",
+    "res_nd ",
+    "ffl 256→64",
+    "norm 64",
+  ]);
+  is("blocks of the decoder", blocks.length, 16);
+  const pointed = `[...document.querySelectorAll(".pointed")].map((e) => e.textContent).join("")`;
+  const block = (name) => `[...document.querySelectorAll(".block")].find((b) =>
+    b.getAttribute("aria-label").startsWith("${name}"))`;
+  await browser.run(`${block("decoder, mh_dot_att")}.focus()`);
+  is("a block in focus marks its text", await browser.run(pointed), "mh_dot_att");
+  is(
+    "and says what it is",
+    await browser.run("document.querySelector('.says').textContent"),
+    "mh_dot_att: attention to the source; writes rows of 64 numbers; 4 heads; 32,768 parameters; used 2 times",
+  );
+  await browser.press("ArrowDown");
+  is("arrow keys go on", await browser.run(pointed), "res_nd(ffl)");
+  await browser.press("Enter");
+  is(
+    "Enter explains",
+    await browser.run("document.querySelector('.panel b').textContent"),
+    "res_nd",
+  );
+  await browser.press("Escape");
+  is("Escape closes", await browser.run("!document.querySelector('.panel')"), true);
+  await browser.run(`{ const { area } = networks[0].editors[0];
+    area.focus(); area.setSelectionRange(26, 26); area.click(); }`);
+  is(
+    "the cursor in the text marks a block",
+    await browser.run("document.querySelector('.block.on .call').textContent"),
+    "syn_att(R+V)",
+  );
+  await browser.run(
+    "networks[0].editors[0].text = 'pos -> concat(cnn(32) | ff(16)) -> lineare'; networks[0].edited()",
+  );
+  await browser.until("document.querySelector('.unknown')");
+  const now = await browser.run(words);
+  is("chains side by side, and the layer with an error", now.slice(0, 5), [
+    "pos 64",
+    "concat ",
+    "cnn(32) 32",
+    "ff(16) 16",
+    "lineare ",
+  ]);
+  const sides = await browser.run(`PRESETS.flatMap((p) => [p.encoder, p.decoder]).map((text) => {
+    const names = (chain) => chain.flatMap((l) => [text.slice(l.from, l.from + l.name.length),
+      ...l.chains.flatMap(names)]);
+    return names(readChain(text)).length === text.match(/[a-z_]+(?=[( )]|$)/g).filter((w) =>
+      w in WORDS).length;
+  })`);
+  is("every layer of every preset has a block", sides.filter((whole) => !whole), []);
+  is(
+    "texts with errors are read to their end",
+    await browser.run(`["", "(", "a(", "a(b(", "repeat(2,", "a -> -> b", ")", "res(res(res("].map((t) =>
+      readChain(t).length)`),
+    [0, 0, 1, 1, 1, 1, 0, 1],
+  );
+}
+
+// Every "?" opens an explanation by click and by key, and gives the focus back.
+async function panels() {
+  await browser.open(page, 320, 700);
+  await ready();
+  const count = await browser.run("document.querySelectorAll('button.what').length");
+  is("explanations", count >= 19, true);
+  const open = await browser.run(`[...document.querySelectorAll("button.what")]
+    .filter((b) => b.offsetParent).map((b) => {
+      b.click();
+      const text = document.querySelector(".panel p")?.textContent || "";
+      const wide = document.documentElement.scrollWidth > innerWidth;
+      const expanded = b.getAttribute("aria-expanded");
+      b.click();
+      return text.length > 60 && !wide && expanded === "true" && !document.querySelector(".panel");
+    })`);
+  is("each opens and closes", open.filter((right) => !right), []);
+  await browser.run("document.querySelector('#losschart').parentNode.querySelector('.what').focus()");
+  await browser.press("Enter");
+  await browser.until("document.querySelector('.panel b')?.textContent === 'Loss'");
+  await browser.press("Escape");
+  is(
+    "the focus is back",
+    await browser.run("document.activeElement.getAttribute('aria-label')"),
+    "What is this: Loss",
+  );
+}
+
+// An error stands where the click was; the network and the settings before it stay.
+async function errors() {
+  await browser.open(page);
+  await ready();
+  const behind = (id) => `$("${id}").closest(".row").complaint?.textContent || ""`;
+  const give = (id, value) =>
+    browser.run(`$("${id}").value = "${value}"; $("${id}").dispatchEvent(new Event("change"))`);
+  for (const [id, value, words] of [
+    ["heads", "5", "Wanted: heads 4 or 8 for width 64, or width 60 or 65 for 5 heads"],
+    ["rate", "0", "At rate 0 nothing is learned"],
+    ["width", "66", "Wanted: heads 3 or 6"],
+    ["seed", "1.5", "wanted a whole number from 0 to 4294967295"],
+    ["batch", "", "batch is '', wanted a whole number from 32 to 65536"],
+  ]) {
+    const step = await browser.run("networks[0].step");
+    await give(id, value);
+    await browser.until(`(${behind(id)}) !== ""`, 10);
+    const said = await browser.run(behind(id));
+    is(`${id} ${value}: ${words}: ${said}`, said.includes(words), true);
+    is(`${id} marked`, await browser.run(`$("${id}").getAttribute("aria-invalid")`), "true");
+    is("the network stays", await browser.run("networks[0].step"), step);
+    is("so do the settings", await browser.run(`settings.${id} === DEFAULTS.${id}`), true);
+    await browser.run("train(1)");
+    is("no training", await browser.run("networks[0].running || !$('bar').complaint"), false);
+    await browser.run("reset()");
+    is("Reset takes it away", await browser.run(`${behind(id)}`), "");
+    await ready();
+  }
+  await give("width", "512");
+  await browser.until("networks[0].ready && settings.width === '512'");
+  await ready();
+  await give("batch", "65536");
+  await browser.until(`(${behind("batch")}) !== ""`, 20);
+  const largest = /the largest batch for this network is (\d+)/.exec(
+    await browser.run(behind("batch")),
+  );
+  is("a batch beyond memory: the largest", largest && Number(largest[1]) > 5000, true);
+  await give("width", "64");
+  await browser.until("settings.width === '64' && networks[0].ready");
+  await ready();
+  await browser.run("reset()");
+  await ready();
+  is("no boxes at step 0", await browser.run("document.body.innerText.includes('\ufffd')"), false);
+  is(
+    "step 0 shows what is wanted",
+    await browser.run("document.querySelector('.examples .answer').textContent.trim()"),
+    "2087-12-14",
+  );
+  await browser.run("$('question').value = 'floreal the first'; $('question').oninput()");
+  await browser.until("$('questionmirror').querySelector('mark')");
+  is(
+    "an unknown word is marked in the field",
+    await browser.run("$('questionmirror').innerHTML"),
+    '<mark class="unknown">floreal</mark> the first',
+  );
+  await browser.run("$('askform').requestSubmit()");
+  await browser.until("document.querySelector('#answers td')");
+  is(
+    "and keeps its text in the table of attention",
+    await browser.run(
+      "[...document.querySelectorAll('.weights thead th')].map((e) => e.textContent)",
+    ),
+    ["floreal", "the", "first", "‹end›"],
+  );
+  await browser.run("$('question').value = 'the '.repeat(60); $('askform').requestSubmit()");
+  await browser.until("$('askform').complaint");
+  is("no old answer beside an error", await browser.run("$('answers').textContent"), "");
+  is(
+    "the error is at the question",
+    await browser.run("$('askform').complaint.textContent.includes('max_len')"),
+    true,
+  );
+  await browser.run("$('pairs').value = 'nothing'; settings.task = 'own'; $('usepairs').onclick()");
+  await browser.until("!document.querySelector('.network .error').hidden");
+  is(
+    "nothing old beside the error of a new network",
+    await browser.run("getComputedStyle(document.querySelector('.views')).display"),
+    "none",
+  );
+}
+
+// All eight steps with wrong answers; the page does what each one says.
+async function guided() {
+  await browser.open(page, 320, 700);
+  await ready();
+  await browser.run("$('tour').click()");
+  const seen = [];
+  for (let step = 0; step < 8; step++) {
+    is(
+      `step ${step + 1}: asks before it reveals`,
+      await browser.run("document.querySelector('#tourcard .seen').textContent"),
+      "",
+    );
+    const right = await browser.run("TOUR[tour.at].right");
+    const option = step % 2 ? right : (right + 1) % 3;
+    await browser.run(`document.querySelectorAll("#tourcard [data-option]")[${option}].click()`);
+    await browser.until("!document.querySelector('#tourcard .next').hidden", 120);
+    const text = await browser.run("document.querySelector('#tourcard .seen').textContent");
+    seen.push(text);
+    is(`step ${step + 1}: verdict`, /^Right\./.test(text), Boolean(step % 2));
+    is("nothing wider", await browser.run("document.documentElement.scrollWidth <= innerWidth"), true);
+    await browser.run("document.querySelector('#tourcard .next').click()");
+  }
+  const says = [/ 0 %/, /4\.42/, /10 begin with the right two|9 begin/, /“fourteenth”/, /answers \S/];
+  [...says, /exactly the same/].forEach((words, i) =>
+    is(`step ${i + 1}: ${words}: ${seen[i]}`, words.test(seen[i]), true),
+  );
+  const [, a, b] = /loss of A is ([\d.]+), that of B ([\d.]+)\./.exec(seen[6]);
+  is("no residual connections: a higher loss", Number(b) > 1.5 * Number(a), true);
+  const [, before, again] = /was (\w+) and is (\w+)\./.exec(seen[7]);
+  is("the same bits", before, again);
+  is("the tour is over", await browser.run("$('tourcard').hidden"), true);
+}
+
 async function presets() {
   await browser.open(page);
   await ready();
@@ -348,6 +610,18 @@ async function race() {
   const names = `[$("rightname"), ...document.querySelectorAll(".tested")].map((e) => e.textContent)`;
   const learned = "examples that it learns (none is kept)";
   is("few own pairs are all learned", await browser.run(names), [learned, learned, learned]);
+  is("the race is compared at one step", await browser.run("$('raceline').textContent"), await browser.run(
+    `"Compared at step 30, on the same batches: loss " + networks.map((n, i) =>
+      "AB"[i] + ": " + n.losses[29][1].toFixed(4)).join(", ") + "; right " + networks.map((n, i) =>
+      "AB"[i] + ": " + Math.round(100 * n.scores.at(-1)[1]) + " %").join(", ") + "."`));
+  await browser.run("$('numbers').open = true");
+  await browser.until("document.querySelectorAll('#numbertable tbody tr').length === 12");
+  is(
+    "the curves as a table",
+    await browser.run("document.querySelector('#numbertable tbody tr:last-child').textContent"),
+    await browser.run(`"30" + networks.map((n) => n.losses[29][1].toFixed(4) +
+      Math.round(100 * n.scores.at(-1)[1]) + " %").join("")`),
+  );
   const lines = await browser.run("[0, 1].map((i) => settingsOf(i))");
   for (const [i, { encoder, decoder }] of lines.entries())
     is(
@@ -374,6 +648,14 @@ async function race() {
     JSON.parse(execFileSync("sh", ["-c", command])).hash,
     await browser.run("networks[0].hash"),
   );
+  await browser.run("train()");
+  const apart = [];
+  while ((await browser.run("Math.min(...networks.map((n) => n.step))")) < 90)
+    apart.push(await browser.run("Math.abs(networks[0].step - networks[1].step)"));
+  is("neither runs away", Math.max(...apart) <= 20, true);
+  await browser.run("toggle()");
+  await browser.until("networks.every((n) => !n.running) && networks[0].step === networks[1].step");
+  is("both stop at one step", await browser.run("networks[0].step === networks[1].step"), true);
   await browser.run("$('seed').value = '6'; $('seed').onchange()");
   is(
     "settings in the address",
@@ -453,8 +735,12 @@ const all = {
   learning,
   files,
   texts,
+  picture,
+  panels,
+  errors,
   presets,
   race,
+  guided,
   pictures,
   accessible,
   served,

@@ -92,7 +92,7 @@ EXPORT(page_set) int page_set(void) {
   char *value = strchr(page.in, '='), *end;
   size_t size = value ? (size_t)(value - page.in) : 0;
   double x;
-  int i;
+  int i, whole;
   for (i = 0; value && i < TEXTS; i++)
     if (strlen(texts[i].name) == size && !memcmp(texts[i].name, page.in, size)) {
       char *copy = (char *)malloc(strlen(value));
@@ -104,10 +104,12 @@ EXPORT(page_set) int page_set(void) {
   for (i = 0; value && i < NUMBERS; i++) {
     if (strlen(numbers[i].name) != size || memcmp(numbers[i].name, page.in, size)) continue;
     x = strtod(value + 1, &end);
-    if (end > value + 1 && !*end && x >= numbers[i].least && x <= numbers[i].most)
+    whole = i != RATE && i != DROPOUT && i != TEMPERATURE;
+    if (end > value + 1 && !*end && x >= numbers[i].least && x <= numbers[i].most &&
+        (!whole || x == floor(x)))
       return numbers[i].value = x, 1;
-    snprintf(page.message, sizeof page.message, "%s is '%.40s', wanted a number from %g to %g",
-             numbers[i].name, value + 1, numbers[i].least, numbers[i].most);
+    snprintf(page.message, sizeof page.message, "%s is '%.40s', wanted a %snumber from %.10g to %.10g",
+             numbers[i].name, value + 1, whole ? "whole " : "", numbers[i].least, numbers[i].most);
     return 0;
   }
   snprintf(page.message, sizeof page.message, "no setting '%.40s'", page.in);
@@ -172,15 +174,20 @@ static syn_config page_network(void) {
   return k;
 }
 
-static int page_trainer(void) {
-  const pairs *p = &page.texts;
+/* What the settings say about the training. */
+static syn_train_config page_training(void) {
   syn_train_config how;
-  int i;
   memset(&how, 0, sizeof how);
   how.schedule = "cosine", how.lr = (float)number(RATE);
   how.warmup = (long)number(WARMUP), how.steps = (long)number(STEPS);
   how.batch_tokens = (int)number(BATCH), how.clip = 1;
   how.seed = (uint64_t)number(SEED);
+  return how;
+}
+static int page_trainer(void) {
+  const pairs *p = &page.texts;
+  syn_train_config how = page_training();
+  int i;
   page.data = syn_data_new(&page.c);
   for (i = 0; i < p->train; i++)
     syn_data_add_text(page.data, page.m, p->source[i], p->target[i]);
@@ -255,14 +262,39 @@ EXPORT(page_parameters) double page_parameters(void) {
 
 /* -- texts that are checked while they are written -- */
 
-/* Whether encoder and decoder build; the network in training stays. Returns "" or the error. */
-EXPORT(page_check) const char *page_check(void) {
-  syn_config k;
+/* Bytes that the training would take with batches of so many tokens; 0: an error. */
+static double page_needs(int batch) {
+  syn_config k = page_network();
+  syn_train_config how = page_training();
   syn_plan plan;
+  how.batch_tokens = batch;
+  if (syn_plan_of(&page.c, &k, &how, NULL, &plan)) return 0;
+  return (double)plan.weights + (double)plan.training + (double)plan.activations;
+}
+/* The largest batch that fits into `room` bytes, from the smallest one on that is allowed. */
+static int page_largest(double room) {
+  int fits = (int)numbers[BATCH].least, large = (int)number(BATCH), middle;
+  while (large - fits > 1) {
+    middle = fits + (large - fits) / 2;
+    if (page_needs(middle) <= room) fits = middle;
+    else large = middle;
+  }
+  return fits;
+}
+/* Whether the network of the settings builds and its training fits into memory; the network in
+   training stays. Returns "" or the error. */
+EXPORT(page_check) const char *page_check(void) {
+  const double room = 2147483648.0; /* half of what WebAssembly can address */
+  double needs;
   if (!page.longest) return ""; /* nothing was read yet */
-  k = page_network();
-  syn_plan_of(&page.c, &k, NULL, NULL, &plan);
-  return page_done() ? "" : page.message;
+  needs = page_needs((int)number(BATCH));
+  if (!page_done()) return page.message;
+  if (needs <= room) return "";
+  snprintf(page.message, sizeof page.message,
+           "batch is %.0f: training needs %.1f GB, more than the %.1f GB that this page may take; "
+           "the largest batch for this network is %d",
+           number(BATCH), needs / 1e9, room / 1e9, page_largest(room));
+  return page.message;
 }
 
 /* Bytes that a call writes: a sink of the library. */

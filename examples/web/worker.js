@@ -6,8 +6,11 @@
 let wasm = null; // the functions of web.c
 let running = false; // trains until paused
 let left = Infinity; // steps until it pauses by itself
+let until = Infinity; // the step at which it waits for the other network of a race
 let pause = 0; // milliseconds between two steps; 0: as fast as it can
 let shown = { index: 0, layer: -1, source: null, target: null }; // what the attention is drawn for
+let made = ""; // the texts that the last network was made for
+let asked = ""; // the message in hand: an error names it, and the page knows where to show it
 let curve = []; // losses that the page has not seen yet
 let fastest = Infinity,
   lastLook = 0,
@@ -42,8 +45,8 @@ function set(settings) {
   }
 }
 function failed() {
-  running = false;
-  postMessage({ what: "error", message: take(wasm.page_message()) });
+  if (asked === "run") running = false;
+  postMessage({ what: "error", asked, message: take(wasm.page_message()) });
 }
 
 // -- training --
@@ -51,6 +54,8 @@ function failed() {
 // Trains for one slice, or for one step where a pause is wanted; then gives way to messages.
 function turn() {
   if (!running) return;
+  asked = "run";
+  if (wasm.page_steps() >= until) return setTimeout(turn, 5); // the other one comes
   const begun = performance.now();
   do {
     const start = performance.now();
@@ -62,9 +67,15 @@ function turn() {
       fastest = Math.min(fastest, performance.now() - start);
       left--;
     }
-  } while (left > 0 && !pause && performance.now() - begun < SLICE);
+  } while (
+    left > 0 &&
+    !pause &&
+    wasm.page_steps() < until &&
+    performance.now() - begun < SLICE
+  );
   if (left <= 0) running = false;
   report(!running);
+  if (running && wasm.page_steps() >= until) score();
   if (running) setTimeout(turn, pause);
 }
 
@@ -84,7 +95,7 @@ function report(whole) {
   curve = [];
   if (!whole && now - lastLook < LOOK_EVERY) return;
   look();
-  if (whole || now - lastScore > 4 * LOOK_EVERY) score();
+  if (whole || (until === Infinity && now - lastScore > 4 * LOOK_EVERY)) score();
   const spent = performance.now() - now;
   lastLook = performance.now() + Math.max(0, 4 * spent - LOOK_EVERY);
 }
@@ -101,9 +112,17 @@ function score() {
 function pair(i) {
   return { source: take(wasm.page_pair(i, 0)), target: take(wasm.page_pair(i, 1)) };
 }
+// The tokens of a text; one that is not in the vocabulary keeps its own text, where the tokens are
+// the words of the text, or its characters.
 function tokens(side, text) {
   give(text);
-  return lines(take(wasm.page_tokens(side)));
+  const found = lines(take(wasm.page_tokens(side)));
+  const own = [text.split(/\s+/).filter(Boolean), [...text]].find(
+    (parts) => parts.length === found.length,
+  );
+  return found.map((token, i) =>
+    token === "<unknown>" && own ? { text: own[i], unknown: true } : { text: token },
+  );
 }
 function layers() {
   const found = [];
@@ -145,9 +164,73 @@ function look() {
     layers: all,
     layer,
     heads: layer < 0 ? [] : heads(layer, all[layer].heads),
+    table: layer < 0 ? [] : table(layer, all[layer].heads),
     source: tokens(0, subject.source),
     target: tokens(1, subject.target),
   });
+}
+
+// The table of a layer that no input changes, R or Fix, of all heads; []: it has none.
+function table(layer, count) {
+  const at = wasm.page_table(layer),
+    size = wasm.page_keys();
+  const row = (i) => Array.from(new Float32Array(wasm.memory.buffer, at + 4 * i * size, size));
+  const rows = at ? Array.from({ length: count * size }, (none, i) => row(i)) : [];
+  return Array.from({ length: at ? count : 0 }, (none, h) => rows.slice(h * size, (h + 1) * size));
+}
+
+// -- answers --
+
+// The outputs for a source, the best first.
+function outputs(source, limit) {
+  give(source);
+  const at = wasm.page_answer(limit);
+  if (!at) throw new Error(take(wasm.page_message()));
+  return lines(take(at)).map((line) => {
+    const [points, ended, ...rest] = line.split("\t");
+    return { points: Number(points), ended: ended === "1", text: rest.join("\t") };
+  });
+}
+// The hypotheses of the beam after each step, as tokens: what a search that is cut there returns.
+function beams(source, longest) {
+  const steps = [];
+  for (let limit = 1; limit <= longest; limit++)
+    steps.push(
+      outputs(source, limit).map(({ text, ended, points }) => {
+        const written = tokens(1, text).map((token) => token.text);
+        return { points, tokens: ended ? [...written, "<end>"] : written };
+      }),
+    );
+  return steps;
+}
+const longest = (found) => Math.max(...found.map(({ text }) => tokens(1, text).length + 1));
+// The most probable tokens at each place of an output.
+function next(source, target) {
+  give(`${source}\t${target}`);
+  if (!wasm.page_look()) throw new Error(take(wasm.page_message()));
+  const rows = [];
+  for (const line of lines(take(wasm.page_next()))) {
+    const [row, p, ...rest] = line.split("\t");
+    (rows[row] ||= []).push({ p: Number(p), text: rest.join("\t") });
+  }
+  return rows;
+}
+
+// -- the network as a picture --
+
+// What the picture shows of each layer of the settings: widths, heads, parameters. Of lines with an
+// error: the layers before it.
+function structure() {
+  if (!wasm.page_graph()) return { nodes: [], sizes: [] };
+  const { nodes, params, config } = JSON.parse(new TextDecoder().decode(takeBytes()));
+  return {
+    config,
+    nodes: nodes.map(({ path, kind, place, width, heads, params }) => ({
+      side: path.split(".")[0],
+      ...{ path, kind, place, width, heads, params },
+    })),
+    sizes: params.map(({ value }) => value.shape.reduce((product, n) => product * n, 1)),
+  };
 }
 
 // -- messages --
@@ -170,27 +253,45 @@ const messages = {
       kinds: lines(take(wasm.page_kinds())),
     });
   },
+  // A network that the settings do not allow is refused, and the one before stays.
   create({ settings }) {
+    const { task, source, target, pairs, isa } = settings;
+    const texts = JSON.stringify([task, source, target, pairs, isa]);
+    let wrong = "";
+    try {
+      set(settings);
+      if (texts === made) wrong = take(wasm.page_check());
+    } catch (error) {
+      wrong = error.message;
+    }
+    if (wrong) return postMessage({ what: "refused", message: wrong });
     running = false;
     curve = [];
     ((fastest = Infinity), (lastLook = 0), (lastScore = 0));
     shown = { index: 0, layer: -1, source: null, target: null };
-    set(settings);
-    if (!wasm.page_create()) return failed();
+    const done = wasm.page_create();
+    made = done ? texts : "";
+    postMessage({ what: "emptied" });
+    if (!done) return failed();
     postMessage({
       what: "created",
       parameters: wasm.page_parameters(),
       tests: wasm.page_tests(),
       unseen: !!wasm.page_unseen(),
+      structure: structure(),
     });
     report(true);
   },
-  run({ steps, speed }) {
+  run({ steps, speed, limit }) {
     left = steps || Infinity;
+    until = limit || Infinity;
     pause = speed ? 1000 / speed : 0;
     if (running) return;
     running = true;
     turn();
+  },
+  limit({ limit }) {
+    until = limit || Infinity;
   },
   pause() {
     if (!running) return;
@@ -199,23 +300,31 @@ const messages = {
   },
   check({ settings }) {
     set(settings);
-    postMessage({ what: "checked", settings, message: take(wasm.page_check()) });
+    const message = take(wasm.page_check());
+    postMessage({ what: "checked", settings, message, structure: structure() });
   },
   show(subject) {
     shown = { ...shown, ...subject };
     look();
   },
+  // Which tokens of a source are in the vocabulary.
+  read({ text }) {
+    postMessage({ what: "read", text, tokens: tokens(0, text) });
+  },
   answer({ text, settings }) {
     set(settings);
-    give(text);
-    const at = wasm.page_answer();
-    if (!at) return postMessage({ what: "answers", message: take(wasm.page_message()) });
-    const answers = lines(take(at)).map((line) => {
-      const [points, ...rest] = line.split("\t");
-      return { points: Number(points), text: rest.join("\t") };
+    const found = outputs(text, 0);
+    const best = found.length ? found[0].text : "";
+    const greedy = settings.temperature === "0";
+    postMessage({
+      what: "answers",
+      answers: found,
+      next: next(text, best),
+      written: tokens(1, best),
+      beams: greedy && found.length > 1 ? beams(text, longest(found)) : [],
+      source: tokens(0, text),
     });
-    postMessage({ what: "answers", answers });
-    if (answers.length) messages.show({ source: text, target: answers[0].text });
+    if (found.length) messages.show({ source: text, target: best });
   },
   // Values and gradients of a pair of the test, for the trace view.
   trace({ index }) {
@@ -232,15 +341,15 @@ const messages = {
   },
   file({ kind }) {
     const done = kind === "safetensors" ? wasm.page_safetensors() : wasm.page_array();
-    if (!done) return postMessage({ what: "file", kind, message: take(wasm.page_message()) });
+    if (!done) return failed();
     postMessage({ what: "file", kind, bytes: takeBytes() });
   },
 };
 onmessage = async (event) => {
   try {
+    asked = event.data.what;
     await messages[event.data.what](event.data);
   } catch (error) {
-    running = false;
-    postMessage({ what: "error", message: error.message });
+    postMessage({ what: "error", asked: event.data.what, message: error.message });
   }
 };
