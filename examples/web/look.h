@@ -94,9 +94,12 @@ EXPORT(page_score) int page_score(int first, int count) {
 /* A forward pass over the text of the call, "source TAB target". 0: an error. */
 EXPORT(page_look) int page_look(void) {
   char *target = strchr(page.in, '\t');
+  syn_limits limits;
   if (!page.m || !target) return page_fail("wanted: source TAB target");
   *target++ = 0;
-  if (!page.run) page.run = syn_run_new(&page.c, page.m, NULL);
+  memset(&limits, 0, sizeof limits);
+  limits.cut = SYN_CUT_TAIL; /* of an answer without an end */
+  if (!page.run) page.run = syn_run_new(&page.c, page.m, &limits);
   syn_run_text(page.run, syn_text_of(page.in), syn_text_of(target));
   return page_done();
 }

@@ -262,22 +262,22 @@ EXPORT(page_parameters) double page_parameters(void) {
 
 /* -- texts that are checked while they are written -- */
 
-/* Bytes that the training would take with batches of so many tokens; 0: an error. */
-static double page_needs(int batch) {
+/* Whether the training with batches of so many tokens takes at most `room` bytes. */
+static int page_fits(int batch, double room) {
   syn_config k = page_network();
   syn_train_config how = page_training();
   syn_plan plan;
   how.batch_tokens = batch;
   if (syn_plan_of(&page.c, &k, &how, NULL, &plan)) return 0;
-  return (double)plan.weights + (double)plan.training + (double)plan.activations;
+  return (double)plan.weights + (double)plan.training + (double)plan.activations <= room;
 }
-/* The largest batch that fits into `room` bytes, from the smallest one on that is allowed. */
-static int page_largest(double room) {
-  int fits = (int)numbers[BATCH].least, large = (int)number(BATCH), middle;
+/* The largest batch that fits: at least the one of `fits` tokens, fewer than `large`. */
+static int page_largest(int fits, int large, double room) {
   while (large - fits > 1) {
-    middle = fits + (large - fits) / 2;
-    if (page_needs(middle) <= room) fits = middle;
+    int middle = fits + (large - fits) / 2;
+    if (page_fits(middle, room)) fits = middle;
     else large = middle;
+    syn_context_clear(&page.c);
   }
   return fits;
 }
@@ -285,15 +285,17 @@ static int page_largest(double room) {
    training stays. Returns "" or the error. */
 EXPORT(page_check) const char *page_check(void) {
   const double room = 2147483648.0; /* half of what WebAssembly can address */
-  double needs;
+  const int least = (int)numbers[BATCH].least, batch = (int)number(BATCH);
+  int fits;
   if (!page.longest) return ""; /* nothing was read yet */
-  needs = page_needs((int)number(BATCH));
+  fits = page_fits(least, room);
   if (!page_done()) return page.message;
-  if (needs <= room) return "";
+  if (fits && page_fits(batch, room)) return "";
+  syn_context_clear(&page.c);
   snprintf(page.message, sizeof page.message,
-           "batch is %.0f: training needs %.1f GB, more than the %.1f GB that this page may take; "
-           "the largest batch for this network is %d",
-           number(BATCH), needs / 1e9, room / 1e9, page_largest(room));
+           "batch is %d: training would take more than the %.1f GB that this page may use; the "
+           "largest batch for this network is %d",
+           batch, room / 1e9, fits ? page_largest(least, batch, room) : 0);
   return page.message;
 }
 
