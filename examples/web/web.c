@@ -7,7 +7,8 @@
    A text comes in through page_memory, one text for each call; texts go out as addresses of strings
    that end in 0 and live until the next call. */
 #include <stdio.h>
-#define SYN_NO_STDIO /* no files: models leave through page_bytes */
+#define SYN_NO_STDIO  /* no files: models leave through page_bytes */
+#define SYN_NO_PIECES /* the page learns its tokenizers itself */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 #include "../dates.h"
