@@ -84,6 +84,11 @@ has 'links' "$(grep -o '](https:[^)]*)' $source | wc -l | tr -d ' ')" "$(grep -o
 for number in $(sed 's/](https:[^)]*)//g' $source | grep -oE '[0-9]+\.[0-9]{3}' | sort -u); do
   grep -qF -- "$number" expected/*.txt || has "slides: $number" 'a number that a lesson prints' 'none'
 done
+for file in [0-9]*.c; do # it begins with what a student will be able to do, and ends with what to try
+  has "$file: its beginning" '   You will be able to *' "$(sed -n 3p "$file")"
+  has "$file: its end" '/[*] To try*' "$(tail -n 12 "$file" | grep '^/[*]')"
+  has "$file: its answers" 1 "$(sed -n '/^## Answers of/,$p' teacher/README.md | grep -c "^$(expr "$file" : '0*\([0-9]*\)')[.] ")"
+done
 has 'a lesson for each objective' 16 "$(sed -n '/What a student can do/,/^## Questions/p' teacher/README.md | grep -c '^[0-9]')"
 cp $source "$dir/slides.md" && echo '!lines expected/99.txt x 1 2 y' >>$source
 has 'a figure that is missing' '*slides.md line*expected/99.txt is not there*' "$(make slides 2>&1)"

@@ -1,5 +1,8 @@
 /* 01   A number that learns
 
+   You will be able to say what a gradient tells, take a step by hand, choose a rate that is neither
+   too small nor too large.
+
    Idea: a loss says in one number how wrong an answer is. Its gradient says how the loss changes
    when a number of the network grows a little. A step against the gradient makes the loss smaller.
    This is all that training is; the other lessons only use larger networks.
@@ -9,12 +12,6 @@
    derived by hand, to see that both agree. After that nobody has to derive one by hand:
 
      loss = (w x - y)^2        d loss / d w = 2 (w x - y) x
-
-   To try, in the first part: another start of w (NULL means zeros; give it an array, as x has
-   one); a rate of 1 / 18.0f (in C, 1 / 18 is the integer 0): why does it need one step only?
-   In the second part: a third number a, for f = a c^2 + w c + b. Let the data be a curve: add
-   0.5f * c * c to each f. Print a, too. c^2 reaches 9: which rate is small enough now? How many
-   steps does it need?
 
    Compile, run:  make -C examples/course lesson N=1   (a second; once half a minute)
    Alone:         cc -O2 examples/course/01_number.c -o number -lm && ./number
@@ -78,3 +75,9 @@ int main(void) {
   syn_tape_free(t);
   return 0;
 }
+
+/* To try, in the first part: another start of w (NULL means zeros; give it an array, as x has
+   one); a rate of 1 / 18.0f (in C, 1 / 18 is the integer 0): why does it need one step only?
+   In the second part: a third number a, for f = a c^2 + w c + b. Let the data be a curve: add
+   0.5f * c * c to each f. Print a, too. c^2 reaches 9: which rate is small enough now? How many
+   steps does it need? */

@@ -1,5 +1,8 @@
 /* 02   A network of neurons learns XOR
 
+   You will be able to write a layer as a matrix, say why one neuron cannot learn XOR, and check a
+   gradient by finite differences.
+
    Idea: a neuron multiplies each input by a weight, adds up the products and a bias, and applies a
    curve, here tanh:
 
@@ -14,12 +17,6 @@
    How do we know that a gradient is right? By trying: make one weight a little larger, then a
    little smaller, and see how the loss changes (a finite difference). The program does so for every
    weight; syn_gradient_check does the same. Do this for everything that you differentiate yourself.
-
-   To try: two hidden neurons: with seed 2 they learn XOR. With seed 5 they do not, even with 3000
-   steps. What do they answer instead? Which seeds work with three neurons?
-   Then four neurons with "relu" instead of "tanh": seed 1 learns, seed 2 does not, and some of the
-   checks say NO. relu(s) has a kink at s = 0: there it has no derivative, and no check can agree.
-   Which example has s = 0 in every neuron? Start b1 at 0.5 instead of 0.
 
    Compile, run:  make -C examples/course lesson N=2   (a second; once half a minute)
    Alone:         cc -O2 examples/course/02_xor.c -o xor -lm && ./xor
@@ -111,3 +108,9 @@ int main(void) {
   syn_tape_free(t);
   return 0;
 }
+
+/* To try: two hidden neurons: with seed 2 they learn XOR. With seed 5 they do not, even with 3000
+   steps. What do they answer instead? Which seeds work with three neurons?
+   Then four neurons with "relu" instead of "tanh": seed 1 learns, seed 2 does not, and some of the
+   checks say NO. relu(s) has a kink at s = 0: there it has no derivative, and no check can agree.
+   Which example has s = 0 in every neuron? Start b1 at 0.5 instead of 0. */

@@ -1,5 +1,8 @@
 /* 03   The tape itself, in a hundred lines
 
+   You will be able to write an automatic differentiation in a hundred lines, and to say why it
+   walks backwards and adds up.
+
    Idea: each operation writes itself down: its kind, the numbers of its operands, its result. Every
    operand stands before the operation. So the list can be walked backwards: when an entry's turn
    comes, all that read it have been seen, and its gradient dy is complete. Each operation then adds
@@ -15,8 +18,6 @@
    The second part learns XOR on this tape and on the library's. Both add up products in the same
    order, each rounded once (fmaf, see lesson 15), so the loss and all gradients have the same bits.
 
-   To try: write = instead of += in the rule of MUL: which gradient of the first part is wrong? Let
-   `backward` walk forwards: what is left of the gradients? Add an operation, for instance a square.
    Compile, run:  make -C examples/course lesson N=3   (a second; once half a minute)
    Alone:         cc -O2 examples/course/03_tape.c -o tape -lm && ./tape
    Expected:      examples/course/expected/03.txt */
@@ -148,3 +149,7 @@ int main(void) {
   scalars();
   return !t || network(t) ? puts(c.message), 1 : 0;
 }
+
+/* To try: write = instead of += in the rule of MUL: which gradient of the first part is wrong? Let
+   `backward` walk forwards: what is left of the gradients? Add an operation, for instance a square.
+   */

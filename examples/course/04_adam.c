@@ -1,5 +1,7 @@
 /* 04   Adam, beside plain gradient descent
 
+   You will be able to say what a learning rate does, and to write the optimizer of most papers.
+
    Idea: plain gradient descent moves each number by rate times its gradient. One rate must serve
    all numbers: where the loss is steep a large rate jumps over the bottom of the valley and climbs
    on the other side, where it is flat a small rate does not move. Two remedies, with t = 1, 2, ...
@@ -17,12 +19,6 @@
 
    The first part goes down a valley that is 100 times steeper in y than in x. In the second part
    this Adam and the library's train the same network: all weights keep the same bits.
-
-   You will be able to say what a learning rate does, and to write the optimizer of most papers.
-
-   To try: rate 0.021 for plain gradient descent. Why is 0.02 the border? (In y a step multiplies
-   by 1 - 100 rate.) Leave out both divisions: how large is the first step of Adam? Set b1 = 0: does
-   Adam still get down? Multiply the loss by 1000: which of the three does not notice?
 
    Compile, run:  make -C examples/course lesson N=4   (a second; once half a minute)
    Alone:         cc -O2 examples/course/04_adam.c -o adam -lm && ./adam
@@ -131,3 +127,7 @@ int main(void) {
   descend("Adam", ADAM, 0.1f);
   return train(&c) || c.status ? puts(c.message), 1 : 0;
 }
+
+/* To try: rate 0.021 for plain gradient descent. Why is 0.02 the border? (In y a step multiplies
+   by 1 - 100 rate.) Leave out both divisions: how large is the first step of Adam? Set b1 = 0: does
+   Adam still get down? Multiply the loss by 1000: which of the three does not notice? */

@@ -1,5 +1,8 @@
 /* 05   A model of text that looks back by one letter
 
+   You will be able to turn text into numbers, compute a softmax and a cross-entropy, and compare a
+   model with counts.
+
    Idea: text becomes numbers in three steps. A token is a piece of text with a number: here each
    letter and the space. An embedding is a table with a row of numbers for each token; to look up a
    token is to take its row. The network ends in one number for each token that could follow, the
@@ -14,9 +17,6 @@
    one letter has a lower loss than the counts. So training must bring the loss down towards theirs:
    a test with a known answer. A narrower embedding has rows of D numbers, with a matrix [D,27]
    behind it. It must describe each letter by D numbers only, so its loss is higher.
-
-   To try: D = 2, D = 26; what does the model write if STEPS is 50, or 1000? A text of your own
-   (letters a to z; every other character counts as a space).
 
    Compile, run:  make -C examples/course lesson N=5   (a second; once half a minute)
    Alone:         cc -O2 examples/course/05_bigram.c -o bigram -lm && ./bigram
@@ -117,3 +117,6 @@ int main(void) {
   syn_tape_free(t);
   return 0;
 }
+
+/* To try: D = 2, D = 26; what does the model write if STEPS is 50, or 1000? A text of your own
+   (letters a to z; every other character counts as a space). */

@@ -1,5 +1,8 @@
 /* 06   Attention by hand
 
+   You will be able to compute attention with its mask by hand, and to read a picture of attention
+   weights.
+
    Idea: a token looks at itself and at the tokens before it. Its row x_i makes a query q_i; every
    row x_j makes a key k_j and a value v_j. The score of i and j is the product of query and key; a
    softmax turns the scores of a token into weights that sum to 1; its answer is the weighted sum of
@@ -16,11 +19,6 @@
 
    First a network of this one layer learns to read "ball 2, cup 0, hat 3, hat?" and to answer 3. So
    the weights that you see have a meaning: each question looks at the pair of its name.
-
-   To try (the lines about the library may say DIFFERS): UPDATES = 0: what do the weights look like
-   before anything is learned? Leave out the mask, in loops and tape. Leave out the division by
-   sqrt(d): set SCALE to 1. What happens to the weights, and why is that bad for learning?
-   In attention_tape, record v behind q. Which gradient loses its last bit, and why?
 
    Compile, run:  make -C examples/course lesson N=6   (a second; once half a minute)
    Alone:         cc -O2 examples/course/06_attention.c -o attention -lm && ./attention
@@ -172,3 +170,8 @@ int main(void) {
          syn_gradient_check(loss, x, 0.01f) < 0.01f ? "yes" : "NO");
   return c.status ? puts(c.message), 1 : 0;
 }
+
+/* To try (the lines about the library may say DIFFERS): UPDATES = 0: what do the weights look like
+   before anything is learned? Leave out the mask, in loops and tape. Leave out the division by
+   sqrt(d): set SCALE to 1. What happens to the weights, and why is that bad for learning?
+   In attention_tape, record v behind q. Which gradient loses its last bit, and why? */

@@ -1,5 +1,7 @@
 /* 07   Positions: what attention does not see, and sinusoids that show it
 
+   You will be able to say which networks need positions, to compute them, and to explain dropout.
+
    Idea: attention compares rows and adds them up. Nothing in it depends on where a row stands, so
    each word gets the same answer in "dog bites man" and in "man bites dog". The remedy: add a row
    p_t of numbers to the embedding of the token at place t. Which numbers? We want that a step of k
@@ -20,12 +22,8 @@
    the mean stays. Then the network cannot rely on one number alone. The library drops behind `pos`
    and most layers, if a rate is given.
 
-   You will be able to say which networks need positions, and to compute them. In the last part a
-   network without them gets below a blind guess: it learns that the letter is one of the sentence.
-
-   To try: w_j = 1 for all j: which places look alike? Let the network find the word two places to
-   the left: how must `labels` change, and does it still learn? Replace pos by learn_pos (a learned
-   row for each place): what does it do at a place that no sentence of training had?
+   In the last part a network without positions gets below a blind guess: it learns that the letter
+   is one of the sentence.
 
    Compile, run:  make -C examples/course lesson N=7   (a second; once half a minute)
    Alone:         cc -O2 examples/course/07_positions.c -o positions -lm && ./positions
@@ -144,3 +142,7 @@ int main(void) {
   dropout();
   return c.status ? puts(c.message), 1 : 0;
 }
+
+/* To try: w_j = 1 for all j: which places look alike? Let the network find the word two places to
+   the left: how must `labels` change, and does it still learn? Replace pos by learn_pos (a learned
+   row for each place): what does it do at a place that no sentence of training had? */

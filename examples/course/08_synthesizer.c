@@ -1,5 +1,8 @@
 /* 08   The Synthesizer by hand: attention without queries and keys
 
+   You will be able to say what R, FR, D and V can and cannot learn, and find it out for a task of
+   your own.
+
    Idea: lesson 6 made the scores S of an attention from queries and keys ("V"). Are they needed?
    Tay et al. 2021 write S in other ways; softmax, values and W_o stay as they were. T is the number
    of tokens of a sentence:
@@ -24,11 +27,6 @@
                                         guess in 12.5 %. A little it also tells which pairs there
                                         are, the more numbers a row has, the better
    R+V has both: a table that learns fast, and keys that find things.
-
-   To try: WIDTH = 32: R and D look up 63 and 70 %, and sort better than V, though they still do not
-   compare. What can an average of 32 numbers hold that one of 16 cannot? WIDTH = 64? More UPDATES.
-   Two layers: in main, put repeat(2, ...) around the part "res_nd(syn_att(%s)) -> res_nd(ffl)" of
-   the text.
 
    Compile, run:  make -C examples/course lesson N=8   (a second; once half a minute)
    Alone:         cc -O2 examples/course/08_synthesizer.c -o synthesizer -lm && ./synthesizer
@@ -140,3 +138,8 @@ int main(void) {
   }
   return c.status ? puts(c.message), 1 : 0;
 }
+
+/* To try: WIDTH = 32: R and D look up 63 and 70 %, and sort better than V, though they still do not
+   compare. What can an average of 32 numbers hold that one of 16 cannot? WIDTH = 64? More UPDATES.
+   Two layers: in main, put repeat(2, ...) around the part "res_nd(syn_att(%s)) -> res_nd(ffl)" of
+   the text. */

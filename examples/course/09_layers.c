@@ -1,5 +1,7 @@
 /* 09   Heads, residuals, norms: take one away, see the loss
 
+   You will be able to say what heads, residuals and norms are for, and show it by taking them away.
+
    Idea: around attention a Transformer has parts that are easy to write and hard to explain, until
    one is missing. One line of text is a network, so a part is taken away by editing its line.
 
@@ -26,10 +28,6 @@
    nothing is learned. Without norms it learns, but later. Without places it hardly copies, since
    attention does not see in which order the letters came; what is looked up by its name does not
    need places.
-
-   To try: one layer instead of four: "no residual" is now the best on copy. Why does one layer need
-   nothing of its own row there? Which other parts are missed less? A rate of 0.01: which is missed
-   more? Find a network of two layers that does better than the four.
 
    Compile, run:  make -C examples/course lesson N=9   (a second; once half a minute)
    Alone:         cc -O2 examples/course/09_layers.c -o layers -lm && ./layers
@@ -119,3 +117,7 @@ int main(void) {
            train(&c, networks[i].decoder, 4, LOOK_UP, 300));
   return c.status ? puts(c.message), 1 : 0;
 }
+
+/* To try: one layer instead of four: "no residual" is now the best on copy. Why does one layer need
+   nothing of its own row there? Which other parts are missed less? A rate of 0.01: which is missed
+   more? Find a network of two layers that does better than the four. */

@@ -1,5 +1,7 @@
 /* 10   A language model of real text: tokens, validation, overfitting
 
+   You will be able to train a small language model on a text of your own, and to judge it.
+
    Idea: letters make long sequences; words make large tables, and a new name is unknown. Byte pair
    encoding (BPE) lies between. Begin with the characters; again and again the pair of neighbours
    that is most frequent in the words becomes a new token. Frequent words become one token, rare
@@ -11,12 +13,6 @@
 
      perplexity = e^loss                  as uncertain as a choice among so many equal tokens
      loss a letter = loss / letters of a token          compares models with different tokens
-
-   You will be able to train a small language model on a text of your own, and to judge it.
-
-   To try: TOKENS = 100 ("bpe:104") and 1000: which has the lower perplexity, which the lower loss a
-   letter? Why are these two questions? .dropout = 0.1f and 0.5f behind .heads: when does the
-   validation loss begin to rise? A temperature of 0.1 and of 2. Half of the text.
 
    Compile, run:  make -C examples/course lesson N=10   (ten seconds; once half a minute)
    Alone:         cc -O2 examples/course/10_language_model.c -o novel -lm && ./novel FILE
@@ -149,3 +145,7 @@ int main(int argc, char **argv) {
   printf("\n%d tokens, %d of them equal to those of the library\n", TOKENS, equal);
   return equal < TOKENS || train(&c, bpe, lines, count) ? puts(c.message), 1 : 0;
 }
+
+/* To try: TOKENS = 100 ("bpe:104") and 1000: which has the lower perplexity, which the lower loss a
+   letter? Why are these two questions? .dropout = 0.1f and 0.5f behind .heads: when does the
+   validation loss begin to rise? A temperature of 0.1 and of 2. Half of the text. */

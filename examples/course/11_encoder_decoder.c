@@ -1,5 +1,8 @@
 /* 11   Encoder and decoder: a network reads "on 3 may 1987" and writes 1987-05-03
 
+   You will be able to explain how the two halves of a translation network meet, and to find an
+   error with the picture of attention.
+
    Idea: an encoder makes of the source one row of numbers for each word. A decoder writes the
    answer, one token after the other. Each of its rows makes a query; each row of the encoder makes
    a key and a value. The weights tell where the decoder looks, the values are what it gets (row t
@@ -7,8 +10,6 @@
      P_ts = softmax over s of (q_t . k_s / sqrt(c))     context_t = sum over s of P_ts v_s
    Nothing else connects the two halves. No row of the decoder sees a later token.
 
-   To try: remove mh_dot_att from the decoder's text: what does the library say? STEPS = 180: what
-   is right first? Where does the decoder look then?
    Compile, run:  make -C examples/course lesson N=11   (a second; once half a minute)
    Alone:         cc -O2 examples/course/11_encoder_decoder.c -o dates -lm && ./dates
    Expected:      examples/course/expected/11.txt */
@@ -148,3 +149,6 @@ int main(void) {
   printf("%d of %d new dates right\n", right, TESTS);
   return c.status != SYN_OK;
 }
+
+/* To try: remove mh_dot_att from the decoder's text: what does the library say? STEPS = 180: what
+   is right first? Where does the decoder look then? */

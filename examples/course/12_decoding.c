@@ -1,5 +1,7 @@
 /* 12   Greedy, beam search, sampling: three ways from logits to a text
 
+   You will be able to choose between greedy decoding, beam search and sampling, and to write each.
+
    Idea: a decoder gives one row of logits z for the next token. Which token to take is a second
    question. log p (token) = z - log sum exp z; the log p of a text is the sum over its tokens.
      greedy     the most probable next token, again and again
@@ -8,7 +10,6 @@
    60 of 100 sentences below begin with "the", but they go on in 18 ways. "rain" and "a storm comes"
    are each more probable than any of these 18. Greedy decoding never finds them.
 
-   To try: a beam of 1; temperature 3; top_p 0.2; alpha 0.3 (it divides log p, see `score`).
    Compile, run:  make -C examples/course lesson N=12   (a second; once half a minute)
    Alone:         cc -O2 examples/course/12_decoding.c -o decoding -lm && ./decoding
    Expected:      examples/course/expected/12.txt */
@@ -148,3 +149,5 @@ int main(void) {
   }
   return puts(c.message), c.status != SYN_OK;
 }
+
+/* To try: a beam of 1; temperature 3; top_p 0.2; alpha 0.3 (it divides log p, see `score`). */

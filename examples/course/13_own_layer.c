@@ -1,5 +1,7 @@
 /* 13   A layer of one's own, and a proof that it is right
 
+   You will be able to add a layer with forward, backward and step, and to check it.
+
    Idea: a layer is a few functions: how large, forward, backward, and one step of decoding. The
    layer below replaces attention by a moving average with a learned share a of the past for each
    feature (sigma is the sigmoid; m of the row before the first is 0):
@@ -17,7 +19,6 @@
    syn_kind_check compares gradients with finite differences, decoding with the forward pass, and
    more. The five mistakes below show what it says. (More in ../03_own_layer.c: threads, matrices.)
 
-   To try: a mistake of your own; an initial w of 4 (a long memory); one share a for all features.
    Compile, run:  make -C examples/course lesson N=13   (a second; once half a minute)
    Alone:         cc -O2 examples/course/13_own_layer.c -o own_layer -lm && ./own_layer
    Expected:      examples/course/expected/13.txt; lines with # may differ and are not compared */
@@ -145,3 +146,6 @@ int main(void) {
   printf("the layer helps: %s\n", with < 0.25f * without ? "yes" : "no");
   return 0;
 }
+
+/* To try: a mistake of your own; an initial w of 4 (a long memory); one share a for all features.
+   */

@@ -1,5 +1,7 @@
 /* 14   What it costs: parameters, multiply-adds and memory of V, R, FR, D, FD
 
+   You will be able to compute parameters, multiply-adds and memory before anything runs.
+
    Idea: what a layer costs can be counted before anything runs: each matrix [n,d] has n d
    parameters and makes n d multiply-adds for each token. Table 1 of Tay et al. 2021 lists the
    parameters that make the scores, for one head, sentences of at most N tokens, width d:
@@ -10,8 +12,6 @@
    values and of the output. The library counts its own layers; the formulas below must agree.
    What a step of training takes is another question: only a measurement answers it.
 
-   To try: sizes_of(64, 1, 1024): which is the largest now? Why is R fast, but useless for sentences
-   longer than N? How many multiply-adds do the scores of V need when a decoder is at token 1000?
    Compile, run:  make -C examples/course lesson N=14   (a second; once half a minute)
    Alone:         cc -O2 examples/course/14_cost.c -o cost -lm && ./cost
    Expected:      examples/course/expected/14.txt; lines with # may differ and are not compared */
@@ -146,3 +146,6 @@ int main(void) {
            best[V] / best[kind]);
   return 0;
 }
+
+/* To try: sizes_of(64, 1, 1024): which is the largest now? Why is R fast, but useless for sentences
+   longer than N? How many multiply-adds do the scores of V need when a decoder is at token 1000? */

@@ -1,5 +1,7 @@
 /* 15   Same bits: a loss curve with one hash on every machine
 
+   You will be able to explain why two machines disagree, and what it takes to agree.
+
    Idea: floats are rounded after each operation, so (a + b) + c and a + (b + c) differ in the last
    bit. A training step makes millions of operations and multiplies small differences: after some
    hundred steps two runs have different losses, and nobody can say whether a change of the program
@@ -16,8 +18,6 @@
    its work cut for 1 and for 2 threads. It prints a hash over the bits of all losses and weights.
    The third part changes one bit of one weight: that is what another rounding does to a training.
 
-   To try: compile with -O3 -march=native; with -ffast-math (the header refuses it: why?); with
-   -fopenmp and without `.parallel = backwards`: then two threads run at the same time.
    Compile, run:  make -C examples/course lesson N=15   (a second; once half a minute)
    Alone:         cc -O2 examples/course/15_same_bits.c -o same_bits -lm && ./same_bits
    Expected:      examples/course/expected/15.txt; lines with # may differ and are not compared */
@@ -133,3 +133,6 @@ int main(void) {
            (double)other[step], (double)losses[step]);
   return same && first ? 0 : 1;
 }
+
+/* To try: compile with -O3 -march=native; with -ffast-math (the header refuses it: why?); with
+   -fopenmp and without `.parallel = backwards`: then two threads run at the same time. */

@@ -1,5 +1,8 @@
 /* 16   On a board: the model as an array, run without malloc, files or floats from a library
 
+   You will be able to put a network into constants, say what it loses, and run it in a fixed block
+   of memory.
+
    Idea: a microcontroller has some kilobytes of RAM, but flash that can hold constants. So the
    weights become int8 numbers in one constant array, a fourth of the bytes; a row w of a matrix
    gets one scale:
@@ -13,8 +16,6 @@
    This program trains, makes the array, opens it in a block of RAM and compares its answers with
    those of the float model. ../embedded/README.md runs such arrays on emulated boards.
 
-   To try: type "i4" (4 bits); slices of 100; RAM = 4096 (errors: >>small types). `./board
-   dates_model.h` also writes the array as a C header, as a board's program includes it.
    Compile, run:  make -C examples/course lesson N=16   (a second; once half a minute)
    Alone:         cc -O2 examples/course/16_board.c -o board -lm && ./board
    Expected:      examples/course/expected/16.txt */
@@ -145,3 +146,6 @@ int main(int argc, char **argv) {
   if (f) syn_small_embed(&c, m, &options, "dates", &(syn_sink){to_file, f});
   return c.status || (f && fclose(f));
 }
+
+/* To try: type "i4" (4 bits); slices of 100; RAM = 4096 (errors: >>small types). `./board
+   dates_model.h` also writes the array as a C header, as a board's program includes it. */
