@@ -190,7 +190,8 @@ static syn_text rule(void) {
 
 /* Small tokenizers of published models, saved. */
 static void pieces(syn_context *c, const char *kind, int options, char *bytes, size_t room) {
-  static const char *const names[] = {"<u>", "a", "b", "ab", "<0x41>", "\xE2\x96\x81", "##b", "\xE2\x96\x81" "a", "c", "l", "o"};
+  static const char *const names[] = {"<u>", "a", "b", "ab", "<0x41>", "\xE2\x96\x81", "##b",
+                                      "\xE2\x96\x81\x61", "c", "l", "o"};
   static const float scores[] = {0, -1, -2, -2.5f, 0, -3, -4, -2, -3, -5, -6};
   static const unsigned char types[] = {2, 0, 0, 0, 1, 0, 0, 3, 0, 0, 0};
   static const unsigned char bare[11] = {0};
