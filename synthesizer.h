@@ -337,13 +337,14 @@
    types, share, ssru, pool, rnn(state=source), the task mlm; numbers instead of source tokens:
    src_features, syn_data_add_features, syn_model_normalize, the tasks regress and regress_rows;
    small models: syn_small_score, syn_small_reject, birnn, concat, universal, rel_pos, act, ngram;
-   syn_text_word, syn_run_unknown; threads take work from each other, and their number stays.
-   Changed: arrays of small models have a checksum and must be written again; SYN_E_VERSION,
-   SYN_E_CONTEXT; SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of syn_trainer_save, alloc,
-   release, parallel, cancel, syn_init_report; steps, labels are int64_t; syn_trainer_next,
-   _accumulate, _update (was ranks); syn_model_pack (was syn_model_load_packed); attention takes
-   (heads, s), as mh_dot_src_att(8, 64), scale and c by name; Fix begins with R's distribution; a
-   dropout(rate) behind a layer that ends with dropout is that layer's rate; to classify,
+   syn_text_word, syn_run_unknown; threads take work from each other, and their number stays;
+   syn_att(T), lin_att, sgu, aft; syn_train_config.lora; `syn export --format hf|gguf`.
+   Changed: arrays of small models must be written again (checksum); SYN_E_VERSION, SYN_E_CONTEXT;
+   SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of syn_trainer_save, alloc, release, parallel,
+   cancel, syn_init_report; steps, labels are int64_t; syn_trainer_next, _accumulate, _update (was
+   ranks); syn_model_pack (was syn_model_load_packed); attention takes (heads, s), as
+   mh_dot_src_att(8, 64), scale and c by name; Fix begins with R's distribution; a dropout(rate)
+   behind a layer that ends with dropout is that layer's rate; an s below 1 is refused; to classify,
    syn_learn chooses a bag of n-grams; a callback with a beam, or one that calls back into its
    object, is an error; decoders choose SYN_UNKNOWN only with syn_decode_config.unknown; "space"
    splits at runs of Unicode's white space, lower case is Unicode's, bpe spells new characters in
