@@ -15684,12 +15684,13 @@ enum { SYN__SGU_G, SYN__SGU_B, SYN__SGU_W, SYN__SGU_BIAS }; /* parameters */
 enum { SYN__SGU_V, SYN__SGU_NORM, SYN__SGU_C, SYN__SGU_STATS };
 
 static syn_status syn__sgu_shape(syn_build *b, syn_node *n) {
-  const int d = syn_build_width(b, n, 0), e = d / 2, N = b->config->max_len;
+  const int d = syn_build_width(b, n, 0), e = d / 2;
   int shape[2];
+  if (!b->config) return syn__fail_build(b, SYN_E_VALUE, "a tape has no max_len");
   if (d % 2)
     return syn__fail_build(b, SYN_E_SHAPE, "the input is %d wide, wanted an even width: one half "
                            "gates the other", d);
-  shape[0] = shape[1] = N;
+  shape[0] = shape[1] = b->config->max_len;
   syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &e);
   syn__bias_param(b, n, "b", e);
   syn__table_param(b, n, "w_s", syn_initial_of(SYN_INIT_UNIFORM, 1e-3), 2, shape);
@@ -25611,8 +25612,9 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
 
 /* -- A and B -- */
 
-/* No number of A and B is larger. So every sum B A of r terms stays below SYN__MAX_UPDATE. */
-#define SYN__ADAPTER_MAX 1e12
+/* No number of A and B is larger. So every sum B A of r terms stays below 1e38. The bound is far
+   above what a training reaches, since Adafactor's bound of a step is 1e18 times its rate. */
+#define SYN__ADAPTER_MAX 3e16
 
 /* Sets the shapes of A and B of matrix p, and their numbers behind those of the tensors so far. */
 static void syn__lora_params(const syn_trainer *t, const syn_param *p, syn__adapter *w) {

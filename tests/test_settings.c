@@ -187,7 +187,7 @@ static void test_wrong(void) {
   nothing_near("task=translate", "regress or regress_rows");
   nothing_near(TAG "bananas(2)", "'bananas': no such layer");
   nothing_near(TAG "ff(3, hot)", "geglu, reglu");
-  nothing_near(TAG "syn_att(hard)", "BCRC, GLU");
+  nothing_near(TAG "syn_att(hard)", "GLU, T");
   nothing_near(TAG "ff(quux=2)", "ff takes (i:n w:act f:dropout i:bias)");
   wrong("d_modl=8", "syn_model_with: there is no setting 'd_modl'; did you mean 'd_model'?");
   wrong("d_model=8; task=lm; d_model=8", "d_model is given twice");

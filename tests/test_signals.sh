@@ -98,7 +98,9 @@ refused "targets" 'bad.tsv line 2 has 1 numbers, wanted rows of 2' train --task 
 printf '1 2\tup\n1 2 3 4\tup\n' >bad.tsv
 refused "tags" 'bad.tsv line 2 has 1 tags for 2 tokens' train --task tag --features 2 --data bad.tsv --output x.st
 refused "no metric" 'all are bleu *, of regress mse mae r2' eval --model regress.st --data r.tsv --metric mean
-refused "trace" 'has no tokenizer' trace --model regress.st --output x.html --input '1 2'
+refused "trace" 'input line 1 has 3 numbers, wanted rows of 2' trace --model regress.st --output x.html --input '1 2 3'
+is "trace of numbers" 'features' \
+  "$("$SYN" trace --model regress.st --output x.html --input '1 2' && grep -o '"kind":"features"' x.html | cut -d'"' -f4 | head -n 1)"
 
 # -- what has no effect is said --
 "$SYN" train --task regress --features 2 --data r.tsv --encoder 'linear(2)' --steps 1 --lowercase --tokenizer char --nfc \

@@ -31,6 +31,9 @@ function traceView(element, data) {
     mlp_src_att: 's_ij = w_s · tanh(W_q q_i + W_k u_j);  y_i = Σ_j softmax(s_i)_j u_j',
     light_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax(w), one row for each head',
     dyn_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax of a product with the token',
+    lin_att: 'M_t = γ M_(t−1) + φ(k_t)ᵀ [v_t, 1];  [a, z] = φ(q_t) M_t;  y = (a / z) W_oᵀ,  φ = elu + 1',
+    sgu: 'y_i = u_i (Σ_j W_ij norm(v)_j + b_i),  x = [u; v]',
+    aft: 'y_i = (σ(q_i) Σ_j e^(w_ij + k_j) v_j / Σ_j e^(w_ij + k_j)) W_oᵀ, by channels',
     aop: 'per head softmax(q (√d K)ᵀ / √c) (√d V):  attention to learned keys and values',
     linformer: 'attention to k learned sums of the sentence',
     fixed_att: 'heads with fixed weights (one place each), further heads learn theirs',
@@ -49,7 +52,8 @@ function traceView(element, data) {
     pool: 'Devlin 2019', rel_pos: 'Raffel 2020', rope: 'Su 2021', syn_att: 'Tay 2021, Vaswani 2017',
     mh_dot_src_att: 'Vaswani 2017', mlp_src_att: 'Bahdanau 2015', light_conv: 'Wu 2019',
     dyn_conv: 'Wu 2019', aop: 'Vaswani 2017', linformer: 'Wang 2020', fixed_att: 'Raganato 2020',
-    softmax: 'Bridle 1990'
+    softmax: 'Bridle 1990', lin_att: 'Katharopoulos 2020, Sun 2023', sgu: 'Liu 2021',
+    aft: 'Zhai 2021'
   };
   const WORKS = {
     'Ba 2016': 'arxiv.org/abs/1607.06450', 'Bahdanau 2015': 'arxiv.org/abs/1409.0473',
@@ -60,15 +64,17 @@ function traceView(element, data) {
     'Domhan 2018': 'aclanthology.org/P18-1167', 'Gehring 2017': 'arxiv.org/abs/1705.03122',
     'He 2016': 'arxiv.org/abs/1512.03385', 'Hendrycks 2016': 'arxiv.org/abs/1606.08415',
     'Hochreiter 1997': 'doi.org/10.1162/neco.1997.9.8.1735', 'Ioffe 2015': 'arxiv.org/abs/1502.03167',
-    'Kim 2019': 'aclanthology.org/D19-5632', 'Lan 2020': 'arxiv.org/abs/1909.11942',
-    'Luong 2015': 'arxiv.org/abs/1508.04025', 'Press 2017': 'arxiv.org/abs/1608.05859',
+    'Katharopoulos 2020': 'arxiv.org/abs/2006.16236', 'Kim 2019': 'aclanthology.org/D19-5632',
+    'Lan 2020': 'arxiv.org/abs/1909.11942',
+    'Liu 2021': 'arxiv.org/abs/2105.08050', 'Luong 2015': 'arxiv.org/abs/1508.04025', 'Press 2017': 'arxiv.org/abs/1608.05859',
     'Raffel 2020': 'arxiv.org/abs/1910.10683', 'Raganato 2020': 'arxiv.org/abs/2002.10260',
     'Shazeer 2020': 'arxiv.org/abs/2002.05202',
     'Srivastava 2014': 'jmlr.org/papers/v15/srivastava14a.html',
     'Srivastava 2015': 'arxiv.org/abs/1505.00387', 'Su 2021': 'arxiv.org/abs/2104.09864',
+    'Sun 2023': 'arxiv.org/abs/2307.08621',
     'Tay 2021': 'arxiv.org/abs/2005.00743', 'Vaswani 2017': 'arxiv.org/abs/1706.03762',
     'Wang 2020': 'arxiv.org/abs/2006.04768', 'Wu 2019': 'arxiv.org/abs/1901.10430',
-    'Zhang 2019': 'arxiv.org/abs/1910.07467'
+    'Zhai 2021': 'arxiv.org/abs/2105.14103', 'Zhang 2019': 'arxiv.org/abs/1910.07467'
   };
   const SPECIAL = ['<padding>', '<unknown>', '<begin>', '<end>'];
   const SIDES = ['encoder', 'decoder'];
