@@ -425,7 +425,7 @@ static void test_large_scores(void) {
   syn_context_init(&c, NULL);
   add(p, "<unk>", 0, SYN_PIECE_CONTROL);
   p->from.special[SYN_UNKNOWN] = 0;
-  add(p, "a", 3e38, SYN_PIECE_NORMAL), add(p, "b", -3e38, SYN_PIECE_NORMAL), add(p, "<x>", 0, SYN_PIECE_USER);
+  add(p, "a", 3e38f, SYN_PIECE_NORMAL), add(p, "b", -3e38f, SYN_PIECE_NORMAL), add(p, "<x>", 0, SYN_PIECE_USER);
   p->from.scores = p->scores;
   t = made(&c, p);
   CHECK(syn_tokenizer_encode(t, syn_text_of("aaa"), ids, 8) == 3, "not three tokens");

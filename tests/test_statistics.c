@@ -116,7 +116,7 @@ static void test_alarms(void) {
    alone asks of these sentences only, so it finds differences that other sentences would not have. */
 static void test_sentences(void) {
   enum { SENTENCES = 30, SEEDS = 4 };
-  const double margin = 3.0 * sqrt(0.05 * 0.95 / (double)TABLES);
+  const double margin = 3.0 * sqrt(0.05 * 0.95 / (double)TABLES), sentences = (double)SENTENCES;
   syn_random state = {7};
   int table, alarms = 0, of_seeds = 0;
   for (table = 0; table < TABLES; table++) {
@@ -128,13 +128,13 @@ static void test_sentences(void) {
       double d = normal(&state); /* of this sentence, with all seeds */
       sum += d;
       squares += d * d;
-      for (s = 0; s < SEEDS; s++) row[s] += (d + seed[s]) / SENTENCES;
+      for (s = 0; s < SEEDS; s++) row[s] += (d + seed[s]) / sentences;
     }
     r = seeds_compare(row, first, SEEDS);
     of_seeds += r.p < 0.05;
-    alarms += mixed_compare(r, (squares / SENTENCES - sum * sum / SENTENCES / SENTENCES) / (SENTENCES - 1), SENTENCES).p < 0.05;
+    alarms += mixed_compare(r, (squares - sum * sum / sentences) / sentences / (sentences - 1.0), SENTENCES).p < 0.05;
   }
-  CHECK((double)alarms < (0.05 + margin) * TABLES, "%d of %d", alarms, TABLES);
+  CHECK((double)alarms < (0.05 + margin) * (double)TABLES, "%d of %d", alarms, TABLES);
   CHECK(of_seeds > 2 * alarms, "the seeds alone: %d, mixed: %d", of_seeds, alarms);
 }
 

@@ -170,7 +170,7 @@ MAYBE_UNUSED static int physical_cores(void) {
 }
 
 /* Initializes a context; isa "": the fastest of this machine. */
-static void context_of(syn_context *c, int threads, const char *isa) {
+MAYBE_UNUSED static void context_of(syn_context *c, int threads, const char *isa) {
   syn_options options;
   memset(&options, 0, sizeof options);
   options.threads = threads;
@@ -449,7 +449,7 @@ MAYBE_UNUSED static char **utf8_arguments(int *argc, char **argv) {
 #endif
 
 /* Seconds since an arbitrary point in time, from a monotonic clock where the system has one. */
-static double seconds(void) {
+MAYBE_UNUSED static double seconds(void) {
 #ifdef _WIN32
   long long count, per_second;
   QueryPerformanceFrequency(&per_second);
