@@ -6,21 +6,20 @@ const shown = (token) => (token === " " ? "␣" : token);
 function drawAnswers(network, data) {
   network.answered = data;
   const box = answersOf(network);
-  const { answers, next, written, beams, source } = data;
-  const unknown = source.filter((token) => token.unknown).map((token) => token.text);
+  const { answers, next, written, beams } = data;
   const rows = answers.map(
     ({ points, text, ended }) => `<tr><td>${escaped(text) || "(nothing)"}${ended ? "" : " …"}</td>
       <td class="dim">${points ? `score ${points.toFixed(3)}` : ""}</td></tr>`,
   );
   const name = networks.length > 1 ? `<b class="now ab">Network ${"AB"[network.number]}</b>` : "";
   box.classList.toggle("second", network.number === 1);
-  box.innerHTML = `${name}${unknownNote(unknown)}
+  box.innerHTML = `${name}
     <table class="answers"><tbody>${rows.join("")}</tbody></table>
     <div class="next"><h3><span data-what="next">probability of the next token</span></h3>
       <div class="places" role="group" aria-label="places of the answer"></div>
       <table class="bars"><thead><tr><th scope="col">token</th><th scope="col">probability</th></tr>
       </thead><tbody></tbody></table></div>
-    ${beams.length ? treeHtml(beams, answers) : ""}`;
+    ${beams.length ? treeHtml(beams) : ""}`;
   drawPlaces(box, next, [...written.map((token) => token.text), "<end>"].slice(0, next.length));
   addQuestions(box);
 }

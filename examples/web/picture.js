@@ -182,11 +182,11 @@ class Picture {
     const numbers = facts.widths.join("→");
     const i = this.blocks.push({ layer, side, facts }) - 1;
     if (facts.source) this.readers.push({ x, y: y + BLOCK / 2 });
-    const room = w - 14 - 7 * numbers.length - 6;
+    const call = fitted(layer.name + args, w - 20 - 7 * numbers.length);
     this.shapes.push(`<g class="block${this.bad(layer, facts)}" data-i="${i}" data-side="${side}" role="button"
-      tabindex="-1" aria-label="${escaped(`${side}, ${saysLayer(layer, facts)}`)}">
+      tabindex="-1" aria-label="${escaped(`${call} ${numbers}, ${side}; ${saysLayer(layer, facts)}`)}">
       <rect x="${x}" y="${y}" width="${w}" height="${BLOCK}" rx="7"></rect>
-      <text class="call" x="${x + 8}" y="${y + 20}">${escaped(fitted(layer.name + args, room))}</text>
+      <text class="call" x="${x + 8}" y="${y + 20}">${escaped(call)}</text>
       <text class="width" x="${x + w - 8}" y="${y + 20}">${numbers}</text></g>`);
     return y + BLOCK;
   }
@@ -201,7 +201,7 @@ class Picture {
     const i = this.blocks.push({ layer, side, facts: layerFacts(layer, side, text, this.structure) });
     const shape = this.shapes.push("") - 1;
     const inside = w - 2 * PAD - (bypass ? PAD : 0);
-    const top = y + 20;
+    const top = y + 26;
     let bottom = top;
     const n = layer.chains.length;
     if (n > 1 && inside / n >= 90)
@@ -221,11 +221,12 @@ class Picture {
         `<path class="sum" d="M${middle - 4} ${bottom - 16}h8m-4 -4v8"></path>`,
       );
     }
-    const name = copies && layer.args[0] ? `${layer.name}: ${layer.args[0]} times` : layer.name;
+    const called = copies && layer.args[0] ? `${layer.name}: ${layer.args[0]} times` : layer.name;
+    const name = fitted(called, w - 16);
     this.shapes[shape] = `<g class="block around" data-i="${i - 1}" data-side="${side}" role="button" tabindex="-1"
-      aria-label="${escaped(`${side}, ${saysLayer(layer, this.blocks[i - 1].facts)}`)}">
+      aria-label="${escaped(`${name}, ${side}; ${saysLayer(layer, this.blocks[i - 1].facts)}`)}">
       <rect x="${x}" y="${y}" width="${w}" height="${bottom - y}" rx="9"></rect>
-      <text class="call" x="${x + 8}" y="${y + 14}">${escaped(fitted(name, w - 16))}</text></g>`;
+      <text class="call" x="${x + 8}" y="${y + 14}">${escaped(name)}</text></g>`;
     return bottom;
   }
   // What the encoder writes goes to every layer that attends to the source.

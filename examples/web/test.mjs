@@ -384,8 +384,8 @@ async function picture() {
   is("blocks of the decoder", blocks.length, 16);
   const pointed = `[...document.querySelectorAll(".pointed")].map((e) => e.textContent).join("")`;
   const block = (name) => `[...document.querySelectorAll(".block")].find((b) =>
-    b.getAttribute("aria-label").startsWith("${name}"))`;
-  await browser.run(`${block("decoder, mh_dot_att")}.focus()`);
+    b.dataset.side === "decoder" && b.getAttribute("aria-label").startsWith("${name}"))`;
+  await browser.run(`${block("mh_dot_att 64, decoder; ")}.focus()`);
   is("a block in focus marks its text", await browser.run(pointed), "mh_dot_att");
   is(
     "and says what it is",
@@ -704,6 +704,15 @@ async function accessible() {
       await trained(20);
       await browser.run("$('askform').requestSubmit()");
       await browser.until("document.querySelectorAll('#answers td').length > 0");
+      // what opens: the table of R, the curves as a table, an error, the tour, an explanation
+      await browser.run(`networks[0].send({ what: "show", layer: 0 });
+        document.querySelector('[data-table="1"]').click();
+        $("numbers").open = true;
+        $("heads").value = "5";
+        $("heads").onchange();
+        tour.show();
+        document.querySelector(".bar ~ .options .what").click()`);
+      await browser.until("wrong.size && networks[0].look.layer === 0");
       is(
         `${width} ${scheme}: nothing wider than the page`,
         await browser.run("document.documentElement.scrollWidth <= innerWidth"),

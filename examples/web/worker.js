@@ -322,7 +322,6 @@ const messages = {
       next: next(text, best),
       written: tokens(1, best),
       beams: greedy && found.length > 1 ? beams(text, longest(found)) : [],
-      source: tokens(0, text),
     });
     if (found.length) messages.show({ source: text, target: best });
   },
