@@ -15613,7 +15613,7 @@ static const syn_kind syn__kind_lin_att = {
 enum { SYN__MIX, SYN__DMIX, SYN__MIX_ROWS, SYN__MIX_DROWS };
 
 /* width: of the rows that M multiplies; kept: floats of a row in MIX_ROWS. */
-static syn_status syn__mix_save(syn_build *b, syn_node *n, int width, int kept) {
+static syn_status syn__mix_buffers(syn_build *b, syn_node *n, int width, int kept) {
   const syn_extent square = {0, 0, 0, 0, 1};
   const size_t pack = syn__block_floats(syn__max(width, b->config->max_len),
                                         syn__max(width, b->config->max_len));
@@ -15695,7 +15695,7 @@ static syn_status syn__sgu_shape(syn_build *b, syn_node *n) {
   syn__bias_param(b, n, "b", e);
   syn__table_param(b, n, "w_s", syn_initial_of(SYN_INIT_UNIFORM, 1e-3), 2, shape);
   syn_build_param(b, n, "b_s", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, shape);
-  if (syn__mix_save(b, n, e, 3 * e + 2)) return SYN_E_MEMORY;
+  if (syn__mix_buffers(b, n, e, 3 * e + 2)) return SYN_E_MEMORY;
   n->cache = e; /* also the width of all rows below */
   return syn_build_out(b, n, syn_build_stream(b, n, 0), e);
 }
@@ -15830,8 +15830,6 @@ static float syn__aft_exp(float x) {
   const float most = SYN__AFT_MOST;
   return (float)syn__exp((double)(x > most ? most : x > -most ? x : -most));
 }
-/* 1: the gradient goes through the limits. */
-static int syn__aft_free(float x) { return x > -SYN__AFT_MOST && x < SYN__AFT_MOST; }
 
 static syn_status syn__aft_shape(syn_build *b, syn_node *n) {
   static const char *const names[] = {"w_q", "w_k", "w_v", "w_o"};
@@ -15840,7 +15838,7 @@ static syn_status syn__aft_shape(syn_build *b, syn_node *n) {
   shape[0] = shape[1] = N;
   for (i = SYN__AFT_W_Q; i <= SYN__AFT_W_O; i++) syn__matrix_param(b, n, names[i], d, d);
   syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 0.01), 2, shape);
-  if (syn__mix_save(b, n, 2 * d, 8 * d)) return SYN_E_MEMORY;
+  if (syn__mix_buffers(b, n, 2 * d, 8 * d)) return SYN_E_MEMORY;
   n->cache = 2 * d;
   n->scratch.length = 1; /* a row of M, in a step */
   return syn_build_out_like(b, n, 0);
@@ -15930,6 +15928,9 @@ static void syn__aft_cost(const syn_node *n, syn_cost *cost) {
 }
 
 #ifndef SYN_NO_TRAIN
+/* 1: the gradient goes through the limits. */
+static int syn__aft_free(float x) { return x > -SYN__AFT_MOST && x < SYN__AFT_MOST; }
+
 /* Rows begin .. end-1: dq, dnum, dden from dy */
 static void syn__task_aft_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
