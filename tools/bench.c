@@ -17,6 +17,7 @@
 #include "../synthesizer.h"
 
 #define TOOL_NAME "bench"
+#define TOOL_ENDS
 #include "tool.h"
 
 #include <errno.h>

@@ -2576,6 +2576,7 @@ static void checkpoint_import(checkpoint *p, syn_context *c, const char *path,
                              p->tokenizers[SYN_TGT]);
 }
 
+#ifndef TOOL_ENDS
 /* The same; 0: it has failed, and only what the library has made for p is there. */
 static int checkpoint_try(checkpoint *p, syn_context *c, const char *path,
                           const syn_import_options *o, attempt *a) {
@@ -2611,3 +2612,4 @@ MAYBE_UNUSED static syn_model *syn_import(syn_context *c, const char *path,
   syn_text_visible(syn_text_of(a.message), c->message, sizeof c->message);
   return NULL;
 }
+#endif

@@ -22,6 +22,7 @@
 #include "../synthesizer.h"
 
 #define TOOL_NAME "syn"
+#define TOOL_ENDS
 #include "picture.h"
 #include "tool.h"
 

@@ -1,17 +1,20 @@
 /* tool.h   what syn and bench share: failing with one line, memory, parsing of numbers, a clock.
-   Include it after synthesizer.h, with TOOL_NAME defined: every message begins with that name. */
+   Include it after synthesizer.h, with TOOL_NAME defined: every message begins with that name. With
+   TOOL_ENDS a failure always ends the program, and setjmp, which WASI lacks, is not needed. */
 #ifndef TOOL_H
 #define TOOL_H
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifndef TOOL_ENDS
+#include <setjmp.h>
+#endif
 #if defined(__unix__) || defined(__APPLE__)
 #define POSIX
 #include <sys/stat.h>
@@ -103,6 +106,7 @@ typedef struct tool_block {
 } tool_block;
 static tool_block tool_blocks = {&tool_blocks, &tool_blocks}; /* between the newest and the oldest */
 
+#ifndef TOOL_ENDS
 /* A job that may fail without the end of the program:
      attempt_begin(&a);
      if (!setjmp(a.back)) the job, then attempt_end(&a, 0);
@@ -115,6 +119,7 @@ typedef struct attempt {
   struct attempt *outer;
 } attempt;
 static attempt *attempting; /* the innermost one; null: a failure is the end of the program */
+#endif
 
 /* Prints "NAME: ..." as one line on stderr and exits with `status`; in an attempt, goes back to it
    instead. */
@@ -128,10 +133,12 @@ static void fail(int status, const char *format, ...) {
   size = vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (size >= (int)sizeof text) text[syn_text_whole(syn_text_of(text))] = 0;
+#ifndef TOOL_ENDS
   if (attempting) {
     memcpy(attempting->message, text, sizeof text);
     longjmp(attempting->back, 1);
   }
+#endif
   fprintf(stderr, TOOL_NAME ": %s\n", text);
   exit(status);
 }
@@ -248,6 +255,7 @@ static void release(void *at) {
 #undef free
 #define free(at) release(at)
 
+#ifndef TOOL_ENDS
 MAYBE_UNUSED static void attempt_begin(attempt *a) {
   block_link(&a->mark, tool_blocks.older);
   a->outer = attempting;
@@ -260,6 +268,7 @@ MAYBE_UNUSED static void attempt_end(attempt *a, int failed) {
   block_unlink(&a->mark);
   attempting = a->outer;
 }
+#endif
 
 /* Prints results, which may hold any bytes: visible on a terminal. */
 MAYBE_UNUSED static void print_result(const char *text, size_t size) {
