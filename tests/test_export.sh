@@ -53,7 +53,7 @@ done
 "$SYN" import one -o b.safetensors --check made/t5-v1_1/expected.json >out
 is 't5: answers' '6 passed, 0 failed' "$(tail -1 out)"
 
-# GGUF. gguf NAME FILE WANTED [TOKENIZER]: the checkpoint FILE as GGUF; what Python finds in it; all comes back
+# GGUF. gguf NAME FILE WANTED [TOKENIZER]: the checkpoint FILE as GGUF; what Python finds in it; the import of it is exported to the same bytes
 gguf() {
   "$SYN" import "$2" -o a.safetensors ${4:+--tokenizer "$4"} >/dev/null
   "$SYN" export -m a.safetensors --format gguf -o a.gguf 2>err

@@ -151,5 +151,4 @@ int main(void) {
 }
 
 /* To try: write = instead of += in the rule of MUL: which gradient of the first part is wrong? Let
-   `backward` walk forwards: what is left of the gradients? Add an operation, for instance a square.
-   */
+   `backward` walk forwards: what is left of the gradients? Add an operation, for example x^2. */

@@ -71,7 +71,7 @@ class Network {
       if (row) networks.forEach((network) => network.choose(Number(row.dataset.i)));
     };
   }
-  // Sends what a click asks for; an error of the click before goes.
+  // Sends the request of a click; an error of the click before goes.
   demand(message) {
     complain(this.place(message.what), "");
     this.send(message);

@@ -1,4 +1,4 @@
-// tour.js   a guided tour: eight steps, each asks for a prediction before it shows what happens
+// tour.js   a guided tour: eight steps, each wants a prediction before it shows what happens
 "use strict";
 
 const TOUR_STEPS = 60,
@@ -15,7 +15,7 @@ const TOUR = [
     right: 0,
     async does(a) {
       await tour.until(() => a.scores.length);
-      return `It answers ${Math.round(100 * a.scores.at(-1)[1])} %. All ten characters must be right, which does not happen by chance.`;
+      return `It answers ${Math.round(100 * a.scores.at(-1)[1])} %. All ten characters must be right: a random answer almost never is.`;
     },
   },
   {
@@ -63,7 +63,7 @@ const TOUR = [
   {
     title: "A word that it has never seen",
     say: "The network has a fixed vocabulary: the words of the training pairs. “floreal” is not among them.",
-    ask: "You ask for “floreal the fourteenth two thousand eighty seven”. What will it do?",
+    ask: "You enter “floreal the fourteenth two thousand eighty seven”. What will it do?",
     options: ["refuse to answer", "leave the word out", "read an unknown token and answer anyway"],
     right: 2,
     async does(a) {

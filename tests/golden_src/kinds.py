@@ -112,7 +112,7 @@ CASES = {
 
 
 class Parameters:
-    """Float32 numbers by name, drawn when the layer first asks for them, in the order of the library."""
+    """Float32 numbers by name, drawn when the layer first requests them, in the order of the library."""
 
     def __init__(self, seed):
         self.rng, self.values = np.random.default_rng(seed), {}
