@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 #define POSIX
 #endif
@@ -1006,24 +1007,35 @@ static void writer_refused(void) {
   errno = EINVAL;
   CHECK(syn__path_fail(&c, "steps", "write", 0) == SYN_E_FILE && strstr(c.message, "unknown reason"), "%s", c.message);
 }
-/* Where all names of temporary files are taken, nothing is written; where some are, the next is. */
+/* Where all names of temporary files are taken, nothing is written; where some are, the next is. The names begin at the
+   second of the clock: all of them are taken only while it moves by less than TAKEN_NAMES - 100 seconds, so the case
+   is repeated where it moved by more (a computer that slept, a clock that was set). */
+#define TAKEN_NAMES 130
 static void writer_names(int taken) {
   static syn__writer o; /* the names depend on its address */
-  static char target[] = "steps", names[130][40];
+  static char target[] = "steps", names[TAKEN_NAMES][40];
   syn_context c;
   heap h;
-  int i, all = taken > 100;
+  int i, all = taken == TAKEN_NAMES;
+  time_t began, moved;
+  syn_status status;
   context_on(&c, &h, 0);
-  o.target = target;
-  for (i = 0; i < taken; i++) {
-    o.name = names[i];
-    syn__writer_name(&o, (unsigned)i);
-    put_text(names[i], "");
-  }
-  CHECK(syn__writer_open(&o, &c, "steps") == (all ? SYN_E_FILE : SYN_OK), "%s", c.message);
+  do {
+    syn_context_clear(&c);
+    o.target = target;
+    began = time(NULL);
+    for (i = 0; i < taken; i++) {
+      o.name = names[i];
+      syn__writer_name(&o, (unsigned)i);
+      put_text(names[i], "");
+    }
+    status = syn__writer_open(&o, &c, "steps");
+    if (status == SYN_OK) CHECK(syn__writer_close(&o, -1) == SYN_OK && !exists("steps"), "%s", c.message);
+    moved = time(NULL) - began;
+    for (i = 0; i < taken; i++) remove(names[i]);
+  } while (moved < 0 || moved > TAKEN_NAMES - 100);
+  CHECK(status == (all ? SYN_E_FILE : SYN_OK), "%s", c.message);
   if (all) CHECK(strstr(c.message, "steps: cannot create a file beside it: "), "%s", c.message);
-  else CHECK(syn__writer_close(&o, -1) == SYN_OK && !exists("steps"), "%s", c.message);
-  for (i = 0; i < taken; i++) remove(names[i]);
   CHECK(h.blocks == 0 && !left_files(), "something is left");
 }
 /* A file of another user keeps its owner, or loses the rights of a group that it cannot keep. */
@@ -1057,7 +1069,7 @@ static void test_steps(const content *t) {
   writer_closed("/dev/null", 0, SYN_E_FILE, "/dev/null: cannot write: ");
   writer_refused();
   writer_names(1);
-  writer_names(130);
+  writer_names(TAKEN_NAMES);
   CHECK(!syn__sync(-1) && errno == EBADF, "a file that is not open is synced");
   CHECK(pipe(ends) == 0, "no pipe");
   CHECK(syn__sync(ends[1]) || errno != EINVAL, "nothing to sync is no failure");
