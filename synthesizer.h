@@ -31307,14 +31307,15 @@ static long syn__small_linear(syn_small *s, const int32_t *a) {
   return (long)count * k;
 }
 
-/* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside */
+/* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside.
+   memmove: in a damaged array x may overlap y, here and in `shift`. */
 static long syn__small_window(syn_small *s, const int32_t *a) {
   int32_t width = a[2], k;
   float *y = syn__small_row(s, a[0], width * a[3]);
   for (k = 0; k < a[3]; k++, y += width) {
     int64_t row = (int64_t)s->row + a[4] + (int64_t)k * a[5];
     if (row < 0 || row >= s->sources) memset(y, 0, (size_t)width * sizeof *y);
-    else memcpy(y, syn__small_at(s, a[1], (int32_t)row, 4 * width), (size_t)width * sizeof *y);
+    else memmove(y, syn__small_at(s, a[1], (int32_t)row, 4 * width), (size_t)width * sizeof *y);
   }
   return (long)width * a[3];
 }
@@ -31324,7 +31325,7 @@ static long syn__small_shift(syn_small *s, const int32_t *a) {
   float *y = syn__small_row(s, a[0], a[2] * a[3]);
   int32_t k;
   for (k = 1; k < a[3]; k++, y += width) memcpy(y, y + width, width * sizeof *y);
-  memcpy(y, syn__small_row(s, a[1], a[2]), width * sizeof *y);
+  memmove(y, syn__small_row(s, a[1], a[2]), width * sizeof *y);
   return (long)a[2] * a[3];
 }
 

@@ -745,6 +745,44 @@ static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
   free(w);
 }
 
+/* A damaged array may name operands that overlap: the rows are copied all the same (sanitizers find
+   memcpy). In w each `shift` reads its row 4 bytes beside the last row that it writes, each `window`
+   writes into the rows that it reads. Returns how many there are. */
+static int overlap(int32_t *w, int program) {
+  int32_t *encoder = w + SYN__SMALL_ROW_BYTES + SYN__SMALL_ENCODER, *a;
+  int32_t at, code = -1;
+  int changed = 0;
+  for (at = w[SYN__SMALL_PROGRAMS + program]; code != SYN__SMALL_OP_end; at += w[at] >> 8) {
+    code = w[at] & 255;
+    a = w + at + 1;
+    if (code == SYN__SMALL_OP_shift) a[1] = a[0] + 8 * (4 * a[2] * (a[3] - 1) - 4);
+    if (code == SYN__SMALL_OP_window) {
+      a[0] = SYN__SMALL_ENCODER;
+      a[1] = SYN__SMALL_ENCODER + 8 * 4;
+      if (*encoder < 4 * a[2] * a[3]) *encoder = 4 * a[2] * a[3];
+    }
+    changed += code == SYN__SMALL_OP_shift || code == SYN__SMALL_OP_window;
+  }
+  return changed;
+}
+static void test_overlap(syn_context *c, const syn_model *m) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  const int src[] = {4, 5, 6, 7, SYN_END};
+  int out[LENGTH], windows = overlap(w, SYN__SMALL_ENCODE), shifts = overlap(w, SYN__SMALL_DECODE);
+  syn_small *s;
+  long ram;
+  void *block;
+  sign(w, size);
+  ram = syn_small_ram(w, size, NULL);
+  CHECK(windows > 0 && shifts > 0 && ram > 0, "%d windows, %d shifts, RAM %ld", windows, shifts, ram);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+  CHECK(s && output_of(s, src, 5, 1000, out) >= -1, "rows that overlap");
+  free(block);
+  free(w);
+}
+
 /* Corrects the output of a source to the letters of `right` and END. Returns 0 or an error. */
 static int correct_all(syn_small *s, const int *src, int count, const int *right, int n) {
   int k, token, error = syn_small_source(s, src, count);
@@ -1253,6 +1291,7 @@ int main(void) {
     test_regions(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
+    if (strstr(pairs[i][0], "cnn")) test_overlap(&c, m);
     if (i == 0) test_formats(&c, m);
     if (i == 0) test_options(&c, m);
     if (i == 0) test_shared(&c, m);
