@@ -10389,6 +10389,7 @@ static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
     return syn__fail_build(b, SYN_E_SHAPE, "state=source: the encoder's output has width %d, the"
                            " state %d", syn_build_width(b, n, 1), own->n);
   n->cache = gru ? own->n : 2 * own->n;
+  n->flags |= SYN__STATE;
   syn__rnn_params(b, n, own, syn__rnn_names[directions - 1]);
   if (directions == 2) syn__rnn_params(b, n, own, syn__rnn_names[2]);
   if (b->c->status || syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
@@ -10640,6 +10641,7 @@ static syn_status syn__ssru_shape(syn_build *b, syn_node *n) {
   for (i = SYN__SSRU_U; i <= SYN__SSRU_C; i++) syn_build_save_rows(b, n, SYN_BOTH, (size_t)out);
   n->scratch.fixed = (size_t)out; /* dc */
   n->cache = out;
+  n->flags |= SYN__STATE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
@@ -11490,7 +11492,7 @@ static const syn_kind syn__kind_ngram = {
    (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. A recurrent
    node (>>graph), the first layer of a decoder. w is the width of the decoder's output, which is
    known only when the decoder is built: >>build builds it with a guess first. saved: 0 z of the
-   token before, [rows,w]. cache: z of each token.
+   token before, [rows,w]. cache: z of the token before.
    dx += dy's last d columns, dz of the token before = dy's first w columns. */
 
 /* Before a pass: the saved rows become z of the token before; the first of a sentence stays 0. Most
@@ -11547,6 +11549,7 @@ static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
     return syn__fail_build(b, SYN_E_TEXT, "only the first layer of a decoder can be this one");
   n->recurrence = &syn__feed_recurrence;
   n->cache = b->feedback_width;
+  n->flags |= SYN__STATE;
   syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), n->cache + syn_build_width(b, n, 0));
 }
@@ -15354,7 +15357,7 @@ static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
   syn_build_save_rows(b, n, SYN_BACKWARD, row);
   n->scratch.fixed = (l->c + 1) * (l->c + 1); /* a state, a row */
   n->cache = (int)(l->wide * l->c); /* the states of all heads */
-  n->flags |= SYN__STATE;           /* which follow each other: no token keeps its own */
+  n->flags |= SYN__STATE;
   return syn_build_out_like(b, n, 0);
 }
 
