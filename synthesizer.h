@@ -25616,7 +25616,7 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
 
 /* -- A and B -- */
 
-/* No number of A and B is larger. So every sum B A of r terms stays below 1e38. The bound is far
+/* No number of A and B is larger. So every sum B A of r terms stays below 6e37. The bound is far
    above what a training reaches, since Adafactor's bound of a step is 1e18 times its rate. */
 #define SYN__ADAPTER_MAX 3e16
 
@@ -29108,16 +29108,15 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
   return status ? status : syn__entry_finite(c, f, e, what);
 }
 
-/* Of A and B, which the training multiplies. */
-static syn_status syn__adapters_check(syn_context *c, const syn_entry *e) {
-  const float limit = (float)SYN__ADAPTER_MAX;
+/* No number of e is larger than `limit`, so base + B A is finite. */
+static syn_status syn__adapters_check(syn_context *c, const syn_entry *e, float limit) {
   uint32_t most;
   size_t i;
   memcpy(&most, &limit, sizeof most);
   for (i = 0; i < e->shape[0]; i++)
     if ((syn__entry_float_bits(e, i) & 0x7FFFFFFFu) > most)
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s: number %lu is above %g", e->name,
-                       (unsigned long)i, SYN__ADAPTER_MAX);
+                       (unsigned long)i, (double)limit);
   return SYN_OK;
 }
 
@@ -29135,8 +29134,10 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   syn__free(c, owner);
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
-  for (i = 2; t->adapters && i < SYN__STATE_TENSORS - 1 && !status; i++)
-    if (list[i].bytes && i != 3) status = syn__adapters_check(c, syn_file_find(f, list[i].name));
+  for (i = 2; t->adapters && i < SYN__STATE_TENSORS && !status; i++)
+    if (list[i].bytes && i != 3)
+      status = syn__adapters_check(c, syn_file_find(f, list[i].name),
+                                   i < SYN__STATE_TENSORS - 1 ? (float)SYN__ADAPTER_MAX : 2.8e38f);
   if (!status) status = syn__state_same(c, f, "task", k->task);
   if (!status) status = syn__state_same(c, f, "encoder", t->m->task->encoder ? k->encoder : "");
   if (!status) status = syn__state_same(c, f, "decoder", t->m->task->decoder ? k->decoder : "");

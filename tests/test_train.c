@@ -2237,6 +2237,7 @@ static void test_resume_errors(void) {
   checkpoint_number(&b, "optimizer.best", -4e16f, "tensor optimizer.best: number 2 is above 3e+16");
   checkpoint_number(&b, "optimizer.mean", 4e16f, "tensor optimizer.mean: number 2 is above 3e+16");
   checkpoint_number(&b, "optimizer.base", INFINITY, "tensor optimizer.base: number 2, at byte");
+  checkpoint_number(&b, "optimizer.base", 3e38f, "tensor optimizer.base: number 2 is above 2.8e+38");
   odd_from = "part.safetensors";
   load_fails(&b, "part.safetensors", SYN_E_VALUE, "train.lora is '', this training has '3'");
   bench_free(&b);
