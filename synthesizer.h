@@ -465,7 +465,8 @@ enum {
   SYN_SMALL_E_VERSION = -6, /* an array of another version, or of the other byte order */
   SYN_SMALL_E_ALIGN = -7,   /* the array is not aligned to 4 bytes, or the RAM not to 8 */
   SYN_SMALL_E_DAMAGED = -8, /* the array is cut, or its checksum or an operand is wrong */
-  SYN_SMALL_E_KIND = -9     /* it needs an instruction or a format that is not compiled */
+  SYN_SMALL_E_KIND = -9,    /* it needs an instruction or a format that is not compiled */
+  SYN_SMALL_ROW = -10       /* the next row of the source is wanted: syn_small_feed */
 };
 
 #define SYN_SMALL_MAX_BEAM 16
@@ -473,7 +474,7 @@ enum {
 /* How to run. Zeroed, a field means what its comment says. A beam, a temperature and `best` exclude
    one another; the first two are for seq2seq and lm alone. */
 typedef struct syn_small_config {
-  int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
+  int source_len;    /* tokens or rows of the longest source with its end; 0: the model's max_len */
   int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
   int beam;          /* hypotheses of a beam search, 1 to 16; 0: 1, greedy */
   float alpha;       /* length penalty of a beam, at most 1e30; 0: 0.6; below 0: none */
@@ -493,8 +494,16 @@ SYN_API long syn_small_ram(const void *model, size_t size, const syn_small_confi
 SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
                                   const syn_small_config *config, int *error);
 /* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error.
-   An lm has a prompt instead, of 0 tokens or more, without an end. */
+   An lm has a prompt instead, of 0 tokens or more, without an end. A model of features has no
+   tokens: count 0, then syn_small_feed. */
 SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
+/* The next row of a source of features: the integers of a sensor [src_features], copied; 1 means
+   syn_small_options.units. Null: the source is complete. Between two rows syn_small_step computes
+   what it can, until it returns ROW; tag then has returned the tags that are certain. A recurrent
+   layer and a convolution need a few rows of memory, an attention waits for the end and keeps all.
+   Returns 0; MORE: step is not done with the row before; E_VALUE: no source is begun, there are
+   source_len rows already, or none at its end; E_MODEL: the model reads tokens. */
+SYN_API int syn_small_feed(syn_small *s, const int16_t *row);
 /* Does `work` multiply-adds, and at most those of one row more: four rows of a matrix, the keys of
    a head, a token's row of another operation. Returns the next token, MORE, END or an error. A beam
    search gives its best output when it is complete, a token a call. */
@@ -1180,6 +1189,9 @@ typedef struct syn_small_options {
   /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i4 for a model from a file of
      such weights, else i8 */
   const char *type;
+  /* [src_features] what 1 of the integers of syn_small_feed means in the numbers that the model was
+     trained on; above 0. Null: 1 */
+  const float *units;
   /* of i8, the order that a machine reads fastest: "smlad", Cortex-M4, M7, M33, Cortex-A and PCs;
      "mve", Cortex-M55, M85; "rows", row-major. Every machine runs all, with the same results. 0:
      smlad */
@@ -30986,10 +30998,11 @@ static int32_t syn__small_checksum(const int32_t *w, int32_t words) {
 
 /* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
    row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
-   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. */
+   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. A
+   RING is a part of region ROW: the newest rows of a value of the encoder. */
 enum {
   SYN__SMALL_ROW, SYN__SMALL_ENCODER, SYN__SMALL_SOURCE, SYN__SMALL_TARGET, SYN__SMALL_STATE,
-  SYN__SMALL_REGIONS
+  SYN__SMALL_REGIONS, SYN__SMALL_RING = SYN__SMALL_REGIONS
 };
 
 /* The programs run over the rows of the source; over its encoded rows, for the caches of attention
@@ -31012,18 +31025,20 @@ enum {
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
      u      an integer from 1 to 2^24
      h      a number of heads      v, o     the vocabulary of the program, of the output
-     i      flags, of `segment` 1: backward    !   is in no program: it runs in place of `out`
-   where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
+     i      flags, of `segment` see >>small    !   is in no program: it runs in place of `out`
+   where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row; a
+   ring is 8 * place + region, at the place its offset in region ROW and its rows. */
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
   X(linear, "x3x4inwm34g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45C450f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
-  X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
+  X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnn") \
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
-  X(rank, "!") X(apply, "x3x3nn")
+  X(rank, "!") X(apply, "x3x3nn") \
+  X(features, "x1nf1f1")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31046,7 +31061,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply)
+  X(apply) X(features)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31093,18 +31108,20 @@ struct syn_small {
   syn_small_config k;
   unsigned char *base[SYN__SMALL_REGIONS];
   int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
+  int32_t tick;      /* of a group of segments: how many of its rows have begun, see >>small */
   int8_t *q;         /* [widest] a quantized row */
   void *x;           /* [17/8 widest bytes] the same as a kernel reads it */
   const void *input; /* of the product: one of both */
   float q_scale;     /* of q; while `values` runs, the factor of its head */
+  int32_t group;     /* place of the first segment of the group */
   float *scores;    /* [heads, longest] */
   int16_t *weights; /* [longest] attention weights of a head */
-  uint16_t *tokens; /* [source_len] */
-  int32_t sources;  /* tokens of the source */
+  uint16_t *tokens; /* [source_len]; of features: the newest row, of int16 */
+  int32_t sources;  /* tokens of the source, rows of features until now */
   int32_t at, segment; /* place in the program, place of its segment */
   int32_t part;     /* how much of the instruction at `at` is done: rows, keys or columns */
   int32_t left;     /* multiply-adds that the call may still do */
-  int32_t row, rows;          /* the current row; the program ends at row `rows` */
+  int32_t row;      /* the current row */
   int32_t slot;               /* of the hypothesis that runs; 0 without a beam */
   int32_t token;    /* newest token of the output; SYN_PAD: none yet of this row */
   float logit;      /* of it */
@@ -31114,9 +31131,13 @@ struct syn_small {
   unsigned char isa, phase;  /* phase: the program */
   unsigned char choose;      /* the instruction that runs in place of `out` */
   unsigned char chosen;      /* 1: the last step returned a token or END */
+  unsigned char feed;        /* of features: SYN__SMALL_WANTED, SYN__SMALL_FED; 0: all are there */
   int32_t out;      /* place of the operands of the output layer; 0: nothing is learned */
   float *learned;   /* [V, d] weights, [V] biases, [V] logits of the caller */
 };
+
+/* Of features, before their end: the next row is wanted; a row is being computed. */
+enum { SYN__SMALL_WANTED = 1, SYN__SMALL_FED };
 
 /* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
 enum { SYN__SMALL_STRUCT = 248, SYN__SMALL_SEARCH = 120 };
@@ -31126,6 +31147,10 @@ typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT &&
 /* Row i of a buffer whose rows have `bytes` bytes. */
 static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
   int32_t region = operand & 7;
+  if (region == SYN__SMALL_RING) {
+    const int32_t *ring = s->w + (operand >> 3);
+    return s->base[SYN__SMALL_ROW] + ring[0] + i % ring[1] * bytes;
+  }
   if (s->count[region] == 1) i = 0;
   return s->base[region] + (operand >> 3) * s->count[region] + i * bytes;
 }
@@ -31400,9 +31425,25 @@ static long syn__small_mix(syn_small *s, const int32_t *a) {
   return 2L * a[4];
 }
 
-/* The newest token of the side that the program reads. */
+/* Numbers in a row of features; 0: the model reads tokens. */
+static int32_t syn__small_width(const int32_t *w) {
+  const int32_t *a = w + w[SYN__SMALL_PROGRAMS];
+  return (a[0] & 255) == SYN__SMALL_OP_features ? a[2] : 0;
+}
+/* features y, f, gain, offset: y = gain q + offset, q the newest row */
+static long syn__small_features(syn_small *s, const int32_t *a) {
+  const float *gain = syn__small_floats(s, a[2]), *offset = syn__small_floats(s, a[3]);
+  const int16_t *q = (const int16_t *)s->tokens;
+  float *y = syn__small_row(s, a[0], a[1]);
+  int32_t i;
+  for (i = 0; i < a[1]; i++) y[i] = gain[i] * (float)q[i] + offset[i];
+  return a[1];
+}
+
+/* The newest token of the side that the program reads. Features have none. */
 static int32_t syn__small_newest(const syn_small *s) {
-  return s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row];
+  if (s->phase == SYN__SMALL_DECODE) return s->token;
+  return syn__small_width(s->w) ? (int32_t)SYN_UNKNOWN : s->tokens[s->row];
 }
 /* y += row r of a matrix [n,width] */
 static void syn__small_add_row(const syn__small_matrix *m, int32_t r, float *y, int32_t width) {
@@ -31779,8 +31820,16 @@ static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t co
 static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes,
                            int32_t regions) {
   int32_t region = operand & 7, offset = operand >> 3;
-  return operand >= 0 && regions >> region & 1 && offset % 4 == 0 &&
-         offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
+  if (operand < 0 || !(regions >> region & 1)) return 0;
+  if (region == SYN__SMALL_RING) {
+    const int32_t *ring = c->w + offset;
+    if (!syn__small_holds(c, offset, 2, 4) || ring[0] < 0 || ring[1] < 1 || ring[1] > 65535)
+      return 0;
+    region = SYN__SMALL_ROW;
+    offset = ring[0];
+    bytes *= ring[1];
+  }
+  return offset % 4 == 0 && offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
 }
 /* The set of regions that have a row for every key that an attention with these flags reads. */
 static int32_t syn__small_keys_in(const syn__small_check *c, int32_t flags) {
@@ -31809,6 +31858,9 @@ static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, 
   int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
   int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
   int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
+  int32_t ring = c->program == SYN__SMALL_ENCODE ? 1 << SYN__SMALL_RING : 0;
+  int32_t around = (rows & 1 << SYN__SMALL_ENCODER) | ring;
+  rows |= ring;
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
     case 'u': return a[i] > 0 && a[i] <= 1 << 24;
@@ -31821,11 +31873,11 @@ static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, 
     case 'X': return syn__small_fits(c, a[i], 4 * n * k, rows);
     case 'd': return syn__small_fits(c, a[i], 8 * n, rows);
     case 'l': return syn__small_fits(c, a[i], 16 * n, rows);
-    case 'k': return syn__small_fits(c, a[i], 4 * n, rows & 1 << SYN__SMALL_ENCODER);
+    case 'k': return syn__small_fits(c, a[i], 4 * n, around);
     case 'r': return syn__small_fits(c, a[i], 12 * n, rows);
     case 'c': case 'C':
       return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)),
-                             kind == 'c' ? rows : syn__small_keys_in(c, a[at[2] - '0']));
+                             kind == 'c' ? rows & ~ring : syn__small_keys_in(c, a[at[2] - '0']));
     case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
     case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
@@ -31862,6 +31914,15 @@ static const char *syn__small_text(int32_t code) {
 #undef SYN__SMALL_TEXT
   return NULL;
 }
+/* 1: the instruction at a place of a program may stand there: segments in the encoder, with a delay
+   below the length of a source; features as its first instruction. */
+static int syn__small_stands(const syn__small_check *c, int32_t at) {
+  const int32_t code = c->w[at] & 255, encode = c->program == SYN__SMALL_ENCODE;
+  if (code == SYN__SMALL_OP_segment)
+    return encode && c->w[at + 1] >= 0 && c->w[at + 1] - 2 < c->w[SYN__SMALL_SOURCE_LEN];
+  return code != SYN__SMALL_OP_features ||
+         (encode && at == c->w[SYN__SMALL_PROGRAMS] && c->w[SYN__SMALL_TASK] != SYN__TASK_LM);
+}
 static int syn__small_program(syn__small_check *c, int32_t program) {
   int32_t at = c->w[SYN__SMALL_PROGRAMS + program];
   c->program = program;
@@ -31875,8 +31936,7 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     text = syn__small_text(code);
     c->lacks = !syn__small_has(code);
     if (!text || c->lacks || words < 1 || words > c->words - at ||
-        !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
-        (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
+        !syn__small_operands(c, c->w + at + 1, text, words - 1) || !syn__small_stands(c, at))
       return 0;
     if (code == SYN__SMALL_OP_end) return 1;
     at += words;
@@ -31984,6 +32044,7 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   int64_t used = 0, shared = 0;
   int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
   int32_t widest = syn__small_round_up(s->w[SYN__SMALL_WIDEST], 32);
+  const int32_t width = syn__small_width(s->w);
   syn__small_take(base, &used, SYN__SMALL_STRUCT);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) {
     int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
@@ -31998,8 +32059,9 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   s->base[SYN__SMALL_ENCODER] = (unsigned char *)syn__small_take(base, &used, shared);
   s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
   s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
-  s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  if (s->w[SYN__SMALL_HEADS])
+    s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)(width ? width : longest));
   s->q = (int8_t *)syn__small_take(base, &used, widest);
   s->x = syn__small_take(base, &used, (int64_t)widest / 8 * 17);
   syn__small_take_search(s, base, &used);
@@ -32057,13 +32119,12 @@ static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
   return 0;
 }
 
-/* Begins a program over the rows row .. row+count-1. */
-static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t count) {
+/* Begins a program at a row. */
+static void syn__small_begin(syn_small *s, int32_t phase, int32_t row) {
   s->phase = (unsigned char)phase;
-  s->at = s->segment = s->w[SYN__SMALL_PROGRAMS + phase];
+  s->at = s->segment = s->group = s->w[SYN__SMALL_PROGRAMS + phase];
   s->part = 0;
-  s->row = row;
-  s->rows = row + count;
+  s->tick = s->row = row;
 }
 
 /* -- beam search: as >>search, with one answer -- */
@@ -32075,7 +32136,7 @@ static void syn__small_hypothesis(syn_small *s, int32_t slot, int32_t row) {
   s->slot = slot;
   s->base[SYN__SMALL_STATE] = b->states + at * syn__small_state_bytes(s);
   if (row) s->token = b->text[at * s->k.max_len + row - 1];
-  syn__small_begin(s, SYN__SMALL_DECODE, row, 1);
+  syn__small_begin(s, SYN__SMALL_DECODE, row);
 }
 /* Before the source is read: one hypothesis, no answer. */
 static void syn__small_search_begin(syn_small *s) {
@@ -32162,13 +32223,15 @@ static int syn__small_advance(syn_small *s, int32_t given) {
 /* -- the loop -- */
 
 int syn_small_source(syn_small *s, const int *tokens, int count) {
-  int i, lm, most;
+  int i, lm, most, width;
   if (!s || count < 0 || (!tokens && count)) return SYN_SMALL_E_VALUE;
   lm = s->w[SYN__SMALL_TASK] == SYN__TASK_LM;
-  most = lm ? s->k.max_len - 1 : s->k.source_len;
-  if (count > most || count < !lm) return SYN_SMALL_E_VALUE;
+  width = syn__small_width(s->w);
+  most = lm ? s->k.max_len - 1 : width ? 0 : s->k.source_len;
+  if (count > most || count < (!lm && !width)) return SYN_SMALL_E_VALUE;
   s->phase = SYN__SMALL_IDLE;
   s->chosen = 0;
+  s->feed = width ? SYN__SMALL_WANTED : 0;
   for (i = 0; i < count; i++) {
     if (tokens[i] <= SYN_PAD ||
         tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
@@ -32182,8 +32245,8 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
   if (SYN__SMALL_RANK && s->k.best) s->search->least = 32767;
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
-  if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
-  else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
+  if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0);
+  else syn__small_begin(s, SYN__SMALL_ENCODE, 0);
   return 0;
 }
 
@@ -32199,35 +32262,94 @@ static int syn__small_chosen(syn_small *s) {
   }
   s->token = token;
   if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
-  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row);
   return prompt ? (int)SYN_SMALL_MORE : token;
 }
 
-/* 1: the rows of this segment run from the last to the first, as the `segment` before it tells. */
-static int syn__small_from_end(const syn_small *s) {
-  return s->segment != s->w[SYN__SMALL_PROGRAMS + s->phase] && s->w[s->segment - 1];
+/* The encoder runs in segments: lists of instructions, each of which computes one row. The operand
+   of the `segment` before it tells when it runs (the first one has 0):
+
+     0        behind the segments before it have run for all rows, from the first row to the last
+     1        the same from the last row to the first
+     2 + D    with the segments before it, D rows behind the first one of them
+
+   Segments that run together are a group. In tick t of a group its segment of delay D computes row
+   t - D, if there is one. A convolution that reads a row and two behind it has a delay of 2, so a
+   few newest rows in a ring are all that it needs: features are computed as they come in, and the
+   memory does not grow with the source. What needs all rows (attention) begins a new group. */
+static int32_t syn__small_flag(const syn_small *s) {
+  return s->segment == s->w[SYN__SMALL_PROGRAMS + s->phase] ? 0 : s->w[s->segment - 1];
 }
-/* At the end of a segment or of a program: the next row, segment or program. Returns a token when
-   one was chosen. */
-static int syn__small_next(syn_small *s) {
-  int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
-  int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__TASK_TAG;
-  if (syn__small_from_end(s) ? s->row-- > 0 : ++s->row < s->rows) {
-    s->at = s->segment;
-    return tag ? s->token : (int)SYN_SMALL_MORE;
+static int32_t syn__small_delay(const syn_small *s) {
+  const int32_t flag = syn__small_flag(s);
+  return flag < 2 ? 0 : flag - 2;
+}
+/* Enters the segment at a place. 1: it has a row in this tick. */
+static int syn__small_enter(syn_small *s, int32_t at) {
+  s->at = s->segment = at;
+  s->row = s->tick - syn__small_delay(s);
+  if (syn__small_flag(s) == 1) s->row = s->sources - 1 - s->tick;
+  return s->row >= 0 && s->row < s->sources;
+}
+/* Behind a segment of the encoder, or of the caches: the next one that has a row, of this tick, of
+   the next one, of the next group; else the next program. Or a row of features is wanted. */
+static void syn__small_forward(syn_small *s) {
+  const int32_t *w = s->w;
+  for (;;) {
+    const int end = (w[s->at] & 255) == SYN__SMALL_OP_end;
+    int32_t next = s->at + 2;
+    if (end || w[s->at + 1] < 2) { /* the last segment of its group */
+      if (s->feed) {
+        s->feed = SYN__SMALL_WANTED;
+        return;
+      }
+      if (s->tick + 1 - syn__small_delay(s) < s->sources) {
+        s->tick++;
+        next = s->group;
+      } else if (!end) {
+        s->tick = 0;
+        s->group = next;
+      } else if (s->phase == SYN__SMALL_CACHE) {
+        syn__small_begin(s, SYN__SMALL_DECODE, 0);
+        return;
+      } else {
+        syn__small_begin(s, SYN__SMALL_CACHE, 0);
+        if (w[SYN__SMALL_TASK] == SYN__TASK_TAG) s->phase = SYN__SMALL_IDLE;
+        return;
+      }
+    }
+    if (syn__small_enter(s, next)) return;
+    while ((w[s->at] & 255) > SYN__SMALL_OP_segment) s->at += w[s->at] >> 8;
   }
-  if (!last) {
-    s->segment = s->at += s->w[s->at] >> 8;
-    s->row = syn__small_from_end(s) ? s->rows - 1 : 0;
-  } else if (tag) {
-    s->phase = SYN__SMALL_IDLE;
-    return s->token;
-  } else if (s->phase == SYN__SMALL_ENCODE) {
-    syn__small_begin(s, SYN__SMALL_CACHE, 0, s->sources);
-  } else if (s->phase == SYN__SMALL_CACHE) {
-    syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
-  } else return syn__small_chosen(s);
-  return SYN_SMALL_MORE;
+}
+/* At the end of a segment or of a program. Returns a token when one was chosen. */
+static int syn__small_next(syn_small *s) {
+  int token = SYN_SMALL_MORE;
+  if (s->phase == SYN__SMALL_DECODE) {
+    s->row++;
+    return syn__small_chosen(s);
+  }
+  if ((s->w[s->at] & 255) == SYN__SMALL_OP_end && s->w[SYN__SMALL_TASK] == SYN__TASK_TAG)
+    token = s->token;
+  syn__small_forward(s);
+  return token;
+}
+
+int syn_small_feed(syn_small *s, const int16_t *row) {
+  int32_t f = s ? syn__small_width(s->w) : 0;
+  if (!s) return SYN_SMALL_E_VALUE;
+  if (!f) return SYN_SMALL_E_MODEL;
+  if (s->phase != SYN__SMALL_ENCODE || !s->feed) return SYN_SMALL_E_VALUE;
+  if (s->feed == SYN__SMALL_FED) return SYN_SMALL_MORE;
+  if (row ? s->sources == s->k.source_len : !s->sources) return SYN_SMALL_E_VALUE;
+  s->feed = 0;
+  if (row) {
+    memcpy(s->tokens, row, (size_t)f * sizeof *row);
+    s->feed = SYN__SMALL_FED;
+    s->tick = s->sources++;
+    syn__small_enter(s, s->group);
+  } else syn__small_forward(s);
+  return 0;
 }
 
 int syn_small_score(const syn_small *s, int rank, int *token) {
@@ -32256,6 +32378,7 @@ int syn_small_step(syn_small *s, long work) {
     if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
       return s->search->answer[s->search->at++];
     if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
+    if (s->feed == SYN__SMALL_WANTED) return SYN_SMALL_ROW;
     word = s->w[s->at];
     code = word & 255;
     if (code > SYN__SMALL_OP_segment) {
@@ -32328,7 +32451,7 @@ int syn_small_correct(syn_small *s, int token, float rate) {
   if (!text) return 0;
   s->token = token;
   if (token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
-  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row);
   return 0;
 }
 
@@ -32563,15 +32686,18 @@ SYN__COLD
    one of its nodes. It names rows and caches by numbers of values; they get their offsets when all
    instructions are there.
 
-   The encoder runs row by row as far as it can: a segment is a list of instructions that every row
-   runs before any row runs the next segment. Only attention needs a new segment, since a query
-   needs the keys of all rows. A value that a later segment reads is kept for all rows; but a norm
-   is computed anew in every segment that reads it, which needs no memory. */
+   The encoder runs row by row as far as it can, in groups of segments, see >>small. Only attention
+   needs a new group, since a query needs the keys of all rows. A value that a later group reads is
+   kept for all rows, one that a later segment of its group reads in a ring of the newest rows; but
+   a norm is computed anew in every segment that reads it, which needs no memory. */
 
 typedef struct syn__small_value {
   int32_t bytes;          /* of a row */
   int program, segment;   /* where it is written */
   int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
+  int group, until;       /* where it is written, where it is read last */
+  int delay, rows;        /* of its segment; the newest rows that its readers need */
+  int ring;               /* place of its offset and rows */
   int cache, state, kept; /* a cache; a row that stays; read by another program */
   int around;             /* rows around the current one are read: it must not be overwritten */
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
@@ -32599,8 +32725,9 @@ typedef struct syn__small_build {
   int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
   int32_t tokenizer[2]; /* places, 0: none */
   syn__array tables;    /* syn__small_table: those of `pos` so far */
-  int task, program, segment;
-  int32_t format; /* of matrices */
+  int task, program, segment, group, delay;
+  const float *units; /* of features; null: 1 */
+  int32_t format;     /* of matrices */
   int32_t widest, heads;
 } syn__small_build;
 
@@ -32704,6 +32831,8 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   v.bytes = bytes;
   v.program = l->program;
   v.segment = v.last = l->segment;
+  v.group = v.until = l->group;
+  v.delay = l->delay;
   v.from = v.to = (int)l->code[l->program].count;
   v.cache = cache;
   v.alias = v.whole = -1;
@@ -32751,6 +32880,8 @@ static int syn__lower_read(syn__small_build *l, int v) {
   else {
     x->to = (int)l->code[l->program].count;
     x->last = l->segment;
+    x->until = l->group;
+    x->rows = syn__max(x->rows, l->delay - x->delay + 1);
   }
   if (x->whole >= 0) syn__lower_read(l, x->whole);
   return v;
@@ -32768,13 +32899,19 @@ static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return
 static int syn__lower_width(const syn__small_build *l, int v) {
   return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
 }
-/* In the encoder: all rows run what is there before any runs what follows. backward: which then the
-   last row runs first. */
-static void syn__lower_segment(syn__small_build *l, int backward) {
-  int32_t flag = backward;
+/* In the encoder: what follows is a segment with this operand, see >>small. */
+static void syn__lower_segment(syn__small_build *l, int32_t flag) {
   if (l->program != SYN__SMALL_ENCODE) return;
   syn__lower_emit(l, SYN__SMALL_OP_segment, &flag, 1);
   l->segment++;
+  l->group += flag < 2;
+  l->delay = flag < 2 ? 0 : flag - 2;
+}
+/* In the encoder: what follows reads rows up to `ahead` behind its own. It waits for as many; for
+   all, if a source may have no more. */
+static void syn__lower_wait(syn__small_build *l, int64_t ahead) {
+  const int64_t delay = l->delay + ahead;
+  syn__lower_segment(l, delay < l->config->max_len ? 2 + (int32_t)delay : 0);
 }
 /* The next instruction copies row x to row y: a shift of one row. */
 static void syn__lower_copy(syn__small_build *l, int x, int y) {
@@ -32873,8 +33010,13 @@ static int syn__lower_glu(syn__small_build *l, int z) {
   syn__lower_emit(l, SYN__SMALL_OP_glu, a, 3);
   return a[0];
 }
-/* The taps of a convolution side by side, [taps,d]. The encoder keeps x of all tokens; a decoder
-   keeps the last `taps` rows, oldest first. */
+/* A segment of this delay reads rows of a value from first <= 0 behind its own row. */
+static void syn__lower_around(syn__small_value *v, int delay, int first) {
+  v->around = 1;
+  v->rows = syn__max(v->rows, delay - v->delay + 1 - first);
+}
+/* The taps of a convolution side by side, [taps,d]. The encoder keeps the rows of x that it reads; a
+   decoder keeps the last `taps` rows, oldest first. */
 static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
   int d = syn__lower_width(l, x);
   int32_t a[7];
@@ -32885,10 +33027,10 @@ static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, i
   a[6] = 1;
   x = syn__lower_read(l, x); /* a norm is made here, for all rows */
   if (l->program == SYN__SMALL_ENCODE) {
-    syn__lower_segment(l, 0);
+    syn__lower_wait(l, syn__max(0, first + (taps - 1) * dilate));
     a[1] = syn__lower_read(l, x);
     a[0] = syn__lower_new(l, taps * d);
-    if (x >= 0) syn__lower_at(l, x)->around = 1;
+    if (x >= 0) syn__lower_around(syn__lower_at(l, x), l->delay, first);
     syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
   } else {
     a[1] = x;
@@ -33080,6 +33222,31 @@ static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
   a[2] = p->shape[0];
   a[3] = syn__lower_matrix(l, n->param[0]);
   syn__lower_emit(l, SYN__SMALL_OP_embed, a, 4);
+  return a[0];
+}
+
+/* The normalization and the units of the integers: y = (unit q - mean) scale = gain q + offset. */
+static int syn__lower_features(syn__small_build *l, const syn_node *n) {
+  const syn_param *mean = &l->g->params[n->param[0]], *scale = &l->g->params[n->param[1]];
+  const int f = mean->shape[0];
+  int32_t a[4];
+  float *to;
+  int i;
+  a[0] = syn__lower_new(l, f);
+  a[1] = f;
+  to = (float *)syn__lower_data(l, 2 * (size_t)f * sizeof *to, &a[2]);
+  a[3] = a[2] + f;
+  for (i = 0; to && i < f; i++) {
+    const float unit = l->units ? l->units[i] : 1.0f;
+    to[i] = unit * scale->x[i];
+    to[f + i] = 0.0f - mean->x[i] * scale->x[i];
+    if (unit > 0.0f && fabsf(to[i]) < 1e30f && fabsf(to[f + i]) < 1e30f) continue;
+    syn__fail(l->c, SYN_E_VALUE, "small model: feature %d has unit %g, mean %g, scale %g; wanted a "
+              "unit above 0, products below 1e30", i, (double)unit, (double)mean->x[i],
+              (double)scale->x[i]);
+    return -1;
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_features, a, 4);
   return a[0];
 }
 
@@ -33350,7 +33517,6 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   a[3] = t->taps;
   a[4] = t->width;
   a[5] = t->heads;
-  l->heads = syn__max(l->heads, t->heads);
   a[0] = u = syn__lower_new(l, t->width);
   syn__lower_emit(l, SYN__SMALL_OP_taps, a, 6);
   return syn__lower_linear(l, u, n->param[SYN__W_OUT], n->param[SYN__B_OUT], 0);
@@ -33367,6 +33533,7 @@ typedef struct syn__lowering {
 } syn__lowering;
 static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
+    {&syn__kind_features, syn__lower_features},
     {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
@@ -33389,10 +33556,13 @@ static int syn__lower_node(syn__small_build *l, const syn_node *n) {
 
 /* -- places of values in RAM -- */
 
-static int syn__lower_region(const syn__small_value *v) {
+static int syn__lower_region(const syn__small_build *l, const syn__small_value *v) {
   if (v->state) return SYN__SMALL_STATE;
-  if (v->program == SYN__SMALL_ENCODE)
-    return v->cache || v->kept || v->last != v->segment ? SYN__SMALL_ENCODER : SYN__SMALL_ROW;
+  if (v->program == SYN__SMALL_ENCODE) {
+    if (v->cache || v->kept || v->until != v->group) return SYN__SMALL_ENCODER;
+    if (v->last == v->segment) return SYN__SMALL_ROW;
+    return v->rows < l->config->max_len ? SYN__SMALL_RING : SYN__SMALL_ENCODER;
+  }
   if (!v->cache) return SYN__SMALL_ROW;
   return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
 }
@@ -33409,12 +33579,12 @@ static void syn__lower_rows(const syn__small_build *l) {
   syn__small_value *v = (syn__small_value *)l->values.items, *w;
   int i, count = (int)l->values.count;
   for (i = 0; i < count; i++) {
-    v[i].region = syn__lower_region(&v[i]);
+    v[i].region = syn__lower_region(l, &v[i]);
     v[i].row = i;
     if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
   }
   for (i = 0; i < count; i++) {
-    w = v[i].alias < 0 ? NULL : &v[v[i].alias];
+    w = v[i].alias < 0 || v[i].region == SYN__SMALL_RING ? NULL : &v[v[i].alias];
     if (!w || w->kept || w->around || w->program != v[i].program || w->to != v[i].from ||
         w->bytes != v[i].bytes || (w->region != v[i].region && v[i].region != SYN__SMALL_ROW))
       continue;
@@ -33422,25 +33592,43 @@ static void syn__lower_rows(const syn__small_build *l) {
     v[i].row = w->row;
   }
 }
+/* 1: the value lies in a region, of rows in one program. A ring lies among the rows. */
+static int syn__lower_lies(const syn__small_value *v, int region, int program) {
+  if (region != SYN__SMALL_ROW) return v->region == region;
+  return v->program == program && (v->region == region || v->region == SYN__SMALL_RING);
+}
+/* items[i] = the memory of value v[i] and when it is needed. Rows that every instruction of a program
+   overwrites: from their maker to their last reader; those of the encoder: from group to group;
+   others all the time, until `last`. */
+static void syn__lower_item(const syn__small_value *v, int i, int last, syn__item *items) {
+  const int region = v[i].region;
+  int from = 0, to = region == SYN__SMALL_RING ? last : 0;
+  if (region == SYN__SMALL_ROW) {
+    from = v[i].from;
+    to = v[i].to;
+  } else if (region == SYN__SMALL_ENCODER) {
+    from = v[i].group;
+    to = v[i].kept ? last : v[i].until;
+  }
+  if (v[i].row != i) {
+    items[v[i].row].to = syn__max(items[v[i].row].to, to);
+    return;
+  }
+  items[i].from = from;
+  items[i].to = to;
+  items[i].size = syn__mul_size((size_t)v[i].bytes,
+                                region == SYN__SMALL_RING ? (size_t)v[i].rows : 1);
+}
 /* Places of one region, of rows in one program: found by syn__place, with the memory of items and
-   lists as there. Rows that every instruction of a program overwrites are needed from their maker
-   to their last reader; those of the encoder from segment to segment; others all the time. */
+   lists as there. */
 static int32_t syn__lower_places_of(const syn__small_build *l, int region, int program,
                                     syn__item *items, syn__item **lists) {
   syn__small_value *v = (syn__small_value *)l->values.items;
-  int i, from, to, count = (int)l->values.count, last = syn__lower_times(l) - 1;
+  int i, count = (int)l->values.count, last = syn__lower_times(l) - 1;
   size_t bytes;
   for (i = 0; i < count; i++) {
     items[i].size = 0;
-    if (v[i].region != region || (region == SYN__SMALL_ROW && v[i].program != program)) continue;
-    from = region == SYN__SMALL_ROW ? v[i].from : region == SYN__SMALL_ENCODER ? v[i].segment : 0;
-    to = region == SYN__SMALL_ROW ? v[i].to : region == SYN__SMALL_ENCODER ? v[i].last : 0;
-    if (region == SYN__SMALL_ENCODER && v[i].kept) to = last;
-    if (v[i].row == i) {
-      items[i].from = from;
-      items[i].to = to;
-      items[i].size = (size_t)v[i].bytes;
-    } else items[v[i].row].to = syn__max(items[v[i].row].to, to);
+    if (syn__lower_lies(&v[i], region, program)) syn__lower_item(v, i, last, items);
   }
   bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
   if (bytes > SYN__SMALL_ROW_MOST) {
@@ -33449,12 +33637,24 @@ static int32_t syn__lower_places_of(const syn__small_build *l, int region, int p
     return 0;
   }
   for (i = 0; i < count; i++)
-    if (v[i].region == region && (region != SYN__SMALL_ROW || v[i].program == program))
-      v[i].offset = (int32_t)items[v[i].row].at;
+    if (syn__lower_lies(&v[i], region, program)) v[i].offset = (int32_t)items[v[i].row].at;
   return (int32_t)bytes;
 }
+/* Writes the offset and the rows of every ring. */
+static void syn__lower_rings(syn__small_build *l) {
+  size_t i;
+  for (i = 0; i < l->values.count; i++) {
+    syn__small_value *v = syn__lower_at(l, (int)i);
+    int32_t *ring = NULL;
+    if (v->region == SYN__SMALL_RING && v->row == (int)i)
+      ring = (int32_t *)syn__lower_data(l, 2 * sizeof *ring, &v->ring);
+    if (!ring) continue;
+    ring[0] = v->offset;
+    ring[1] = v->rows;
+  }
+}
 /* bytes [SYN__SMALL_REGIONS]: of a row of each region. */
-static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
+static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   syn__item *items = (syn__item *)syn__alloc(l->c, l->values.count, sizeof *items);
   size_t times = 2 * (size_t)syn__lower_times(l);
   syn__item **lists = (syn__item **)syn__alloc(l->c, times, sizeof *lists);
@@ -33464,6 +33664,7 @@ static void syn__lower_offsets(const syn__small_build *l, int32_t *bytes) {
     for (program = 0; program < (region == SYN__SMALL_ROW ? 3 : 1); program++)
       bytes[region] = syn__max(bytes[region],
                                syn__lower_places_of(l, region, program, items, lists));
+  syn__lower_rings(l);
   syn__free(l->c, items);
   syn__free(l->c, lists);
 }
@@ -33479,7 +33680,9 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
       if (strchr("xXdlrkcC", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
         const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
-        *a = 8 * (whole->offset + v->part) + whole->region;
+        if (v->region == SYN__SMALL_RING) *a = syn__lower_at(l, v->row)->ring + data;
+        else *a = whole->offset + v->part;
+        *a = 8 * *a + whole->region;
       } else if (strchr("mbft", *at) || *at == 'F' || (*at == 'g' && *a)) *a += data;
       a++;
     }
@@ -33560,15 +33763,16 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
     syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
     code += l->code[p].count;
   }
-  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
   if (l->c->status == SYN_OK) syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
+  *words = at + code + l->data.count; /* SYN__SMALL_WORDS and few others */
   w = l->c->status == SYN_OK ? (int32_t *)syn__alloc(l->c, *words, sizeof *w) : NULL;
   if (!w) return NULL;
   head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
   memcpy(head + SYN__SMALL_ORDER, "SYN4", 4);
   head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
-  head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
+  head[SYN__SMALL_SOURCE_VOCAB] =
+      l->config->src_features ? (int32_t)SYN_FIRST_TOKEN : l->config->src_vocab;
   head[SYN__SMALL_TASK] = l->task;
   head[SYN__SMALL_TARGET_VOCAB] =
       l->task <= SYN__TASK_LM ? l->config->tgt_vocab : l->config->classes;
@@ -33650,6 +33854,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
     syn__fail(c, SYN_E_VALUE, "small model: the task %s is not for boards", m->task->name);
   l.g = &m->g;
   l.config = &m->config;
+  l.units = options ? options->units : NULL;
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
   if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
   if (l.matrix) {

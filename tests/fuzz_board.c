@@ -1,12 +1,12 @@
 /* clang -DFUZZER -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_board.c -o fuzz_board -lm
    mkdir seeds corpus; ./fuzz_board --seeds seeds; ./fuzz_board -max_len=16384 corpus seeds
    Any bytes as the constant array of a small model: opened in just the RAM it needs, and in too
-   little; sources, texts, steps, learning. */
+   little; sources, texts, rows of features, steps, learning. */
 #define FUZZ_NAME "board"
 #define FUZZ_EDGES 700
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
-  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned)
+  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed)
 #include "fuzz.h"
 #include "sign.h"
 
@@ -27,12 +27,23 @@ static syn_small_config config_of(void) {
   return k;
 }
 
+/* A row of numbers, or the end of the source. */
+static int feed(syn_small *s) {
+  static int16_t row[65536];
+  int i;
+  for (i = 0; i < 3; i++) row[i] = (int16_t)(fuzz_random(65536) - 32768);
+  if (syn_small_feed(s, fuzz_random(4) ? row : NULL)) return syn_small_feed(s, NULL) ? SYN_SMALL_END : 0;
+  fuzz_mark(MARK_fed);
+  return SYN_SMALL_MORE;
+}
+
 /* Steps until the end, an error or STEPS calls; then `count` tokens as text. */
 static void steps(syn_small *s, int correct) {
   int out[MAX_TOKENS], count = 0, i, token = SYN_SMALL_MORE;
   char text[40];
   for (i = 0; i < STEPS && (token >= 0 || token == SYN_SMALL_MORE); i++) {
     token = syn_small_step(s, WORK);
+    if (token == SYN_SMALL_ROW) token = feed(s);
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
@@ -56,6 +67,7 @@ static void use(syn_small *s, int learn, float *memory, long floats) {
       tokens[2] = SYN_END;
     }
     if (learn) syn_small_learn(s, memory, floats);
+    if (syn_small_source(s, NULL, 0) == 0) steps(s, learn); /* features, or an lm */
     if (syn_small_source(s, tokens, count < 1 + fuzz_random(6) ? count : 1) == 0) steps(s, learn);
   }
 }
@@ -105,8 +117,10 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "res_nd(syn_att(V)) -> res(ff)", "i8", "mve"},
       {"lm", NULL, "rnn", "i8", "rows"},
       {"tag", "pos -> res(cnn(k=3)) -> norm", NULL, "i8", "smlad"},
+      {"classify", "cnn(8, 3, relu) -> rnn(8) -> res(cnn(8, 3, tanh))", NULL, "i8", "rows"},
+      {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn", NULL, "i4", "smlad"},
       {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"}};
-  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", "char"};
+  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL, NULL, "char"};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -130,6 +144,7 @@ static void fuzz_seeds(void) {
     k.heads = 2;
     k.max_len = 7;
     k.src_vocab = k.tgt_vocab = 9;
+    k.src_features = i == 5 || i == 6 ? 3 : 0;
     k.classes = 3;
     k.seed = i + 1;
     fuzz_context(&c, "scalar", 0);

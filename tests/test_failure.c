@@ -980,7 +980,7 @@ static int silent_small(void) {
   int token = SYN_SMALL_MORE, ids[8], ok;
   char out[8];
   float *memory;
-  ok = s && !syn_small_source(s, src, 3);
+  ok = s && !syn_small_source(s, src, 3) && syn_small_feed(s, NULL) == SYN_SMALL_E_MODEL;
   size = syn_small_learn(s, NULL, 0);
   memory = (float *)calloc((size_t)size, sizeof *memory);
   ok = ok && syn_small_learn(s, memory, size) == size;
@@ -1130,7 +1130,7 @@ static const struct job {
 static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
     " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_small_score"
-    " syn_small_reject syn_version"
+    " syn_small_reject syn_small_feed syn_version"
     " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
     " syn_context_with"
     " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"
