@@ -27,14 +27,15 @@ static syn_small_config config_of(void) {
   return k;
 }
 
-/* A row of numbers, or the end of the source. */
-static int feed(syn_small *s) {
+/* A row of numbers or the end of the source, whichever is possible. */
+static void feed(syn_small *s) {
   static int16_t row[65536];
+  const int16_t *next = fuzz_random(4) ? row : NULL;
   int i;
   for (i = 0; i < 3; i++) row[i] = (int16_t)(fuzz_random(65536) - 32768);
-  if (syn_small_feed(s, fuzz_random(4) ? row : NULL)) return syn_small_feed(s, NULL) ? SYN_SMALL_END : 0;
+  if (syn_small_feed(s, next))
+    FUZZ_WANT(!syn_small_feed(s, next ? NULL : row), "neither a row nor the end is accepted");
   fuzz_mark(MARK_fed);
-  return SYN_SMALL_MORE;
 }
 
 /* Steps until the end, an error or STEPS calls; then `count` tokens as text. */
@@ -43,7 +44,10 @@ static void steps(syn_small *s, int correct) {
   char text[40];
   for (i = 0; i < STEPS && (token >= 0 || token == SYN_SMALL_MORE); i++) {
     token = syn_small_step(s, WORK);
-    if (token == SYN_SMALL_ROW) token = feed(s);
+    if (token == SYN_SMALL_ROW) {
+      feed(s);
+      token = SYN_SMALL_MORE;
+    }
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
