@@ -33015,8 +33015,8 @@ static void syn__lower_around(syn__small_value *v, int delay, int first) {
   v->around = 1;
   v->rows = syn__max(v->rows, delay - v->delay + 1 - first);
 }
-/* The taps of a convolution side by side, [taps,d]. The encoder keeps the rows of x that it reads; a
-   decoder keeps the last `taps` rows, oldest first. */
+/* The taps of a convolution side by side, [taps,d]. The encoder keeps the rows of x that it reads,
+   a decoder the last `taps` rows, oldest first. */
 static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
   int d = syn__lower_width(l, x);
   int32_t a[7];
@@ -33597,9 +33597,9 @@ static int syn__lower_lies(const syn__small_value *v, int region, int program) {
   if (region != SYN__SMALL_ROW) return v->region == region;
   return v->program == program && (v->region == region || v->region == SYN__SMALL_RING);
 }
-/* items[i] = the memory of value v[i] and when it is needed. Rows that every instruction of a program
-   overwrites: from their maker to their last reader; those of the encoder: from group to group;
-   others all the time, until `last`. */
+/* items[i] = the memory of value v[i] and when it is needed. Rows that every instruction of a
+   program overwrites: from their maker to their last reader; those of the encoder: from group to
+   group; others all the time, until `last`. */
 static void syn__lower_item(const syn__small_value *v, int i, int last, syn__item *items) {
   const int region = v[i].region;
   int from = 0, to = region == SYN__SMALL_RING ? last : 0;
