@@ -243,8 +243,7 @@ static const char *bounds_of(const char *command) {
   if (!strcmp(command, "info"))
     return "--d-model 8 --heads 2 --max-len 20 --src-vocab 20 --tgt-vocab 20 --classes 3";
   if (!strcmp(command, "compare")) return "--d-model 4 --heads 2 --max-len 9";
-  if (!strcmp(command, "trace") || !strcmp(command, "plot"))
-    return "--d-model 8 --heads 2 --max-len 20 --count 2";
+  if (!strcmp(command, "trace")) return "--d-model 8 --heads 2 --max-len 20 --count 2";
   if (!strcmp(command, "presets")) return "transformer"; /* not all: they are large */
   return "";
 }

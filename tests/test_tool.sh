@@ -162,8 +162,8 @@ train --task classify --data pair.tsv $words --max-len 15 -o n --steps 30 --json
 is 'classify: two texts' '0 ' "$? $(cat err)"
 is 'classify: two texts run' '3 same' "$(printf 'a b\ta b\na\na\te a\n' | "$SYN" run -m n |
   awk 'END { print NR, "same" }')"
-"$SYN" plot -m n --data pair.tsv -o page 2>err
-has 'classify: two texts in a plot' '*"source":[[[]*,[[]3,"*"],[[]*,[[]3,"*"]],"target":null*' \
+"$SYN" trace -m n --data pair.tsv -o page 2>err
+has 'classify: two texts in a trace' '*"source":[[[]*,[[]3,"*"],[[]*,[[]3,"*"]],"target":null*' \
   "$(grep -m 1 '"tokens"' page)"
 has 'classify: longer than max_len' \
   '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5: their first tokens are read, [0-9]* are not; the first is line *' \
@@ -191,8 +191,8 @@ gelu='pos->repeat(3,res_nd(syn_att(R+V))->res_nd(ffl(act=gelu)))->norm'
 [ -z "$brief" ] || gelu='pos->res_nd(syn_att(R+V))->res_nd(ffl(act=gelu))->norm'
 refused 'classify: another activation' 1 "syn: ck: checkpoint: encoder is '*', this training has '*'" \
   train $clong -o n --encoder "$gelu" --checkpoint ck --resume --json
-"$SYN" plot -m k --src texts --tgt labels -o page
-is 'classify: a plot of two files' '0 1' "$? $(grep -c '"tokens":{"source":\[' page)"
+"$SYN" trace -m k --src texts --tgt labels -o page
+is 'classify: a trace of two files' '0 1' "$? $(grep -c '"tokens":{"source":\[' page)"
 
 bom class.tsv >bom.tsv
 train $ctask --data bom.tsv -o n --steps 2 2>err
@@ -354,51 +354,51 @@ has 'info of options' '*encoder.1.0.0.1 *syn_att *decoding* MiB *packed * MiB *'
 has 'grad' '*encoder.0.0.w *ok*15 of 15 parameters ok' "$("$SYN" grad --d-model 8 --heads 2 \
   --encoder 'res(linear)' --decoder 'pos->res(syn_att(R+V))->res(mh_dot_att)')"
 
-# -- trace, and plot, its old name --
+# -- trace --
 printf '%s\t%s\n' 'x<b>' '<&' 'abc' 'cba' "\"a'" 'b c' 'abcdeabcdeabc' 'a' >hostile.tsv
 hostile="--data hostile.tsv $small --steps 4 --every 1 -o h"
 chain='pos->res_nd(fixed_att(heads=8))->res_nd(linformer(k=3)) # <script>&"</script>'
 train $hostile --encoder "$chain" --decoder 'res(syn_att)->mh_dot_att' --json >json 2>err
 train $hostile --encoder "$chain" --decoder 'res(syn_att)->mh_dot_att' 2>plain
 mkdir pictures
-"$SYN" plot -m h --data hostile.tsv -o page --log json --count 2 --pgm pictures >out 2>err
-is 'plot' '0  ' "$? $(cat out) $(cat err)"
-is 'plot: nothing from elsewhere' '2 0' \
+"$SYN" trace -m h --data hostile.tsv -o page --log json --count 2 --pgm pictures >out 2>err
+is 'trace' '0  ' "$? $(cat out) $(cat err)"
+is 'trace: nothing from elsewhere' '2 0' \
   "$(grep -c '<script' page) $(grep -c 'src=\|href="[^d]\|url([^#]\|fetch(\|XMLHttp\|import(' page)"
-has 'plot: hostile texts' '*# \\u003cscript>&\\u0022\\u003c/script>*' "$(cat page)"
-has 'plot: tokens' '*"source":[[[]*,"x"],[[]*,"\\u003c"],[[]*,"b"],[[]*,">"],[[]3,*]],*' "$(cat page)"
-is 'plot: a document for each sentence, with weights of each layer' '2 8' \
+has 'trace: hostile texts' '*# \\u003cscript>&\\u0022\\u003c/script>*' "$(cat page)"
+has 'trace: tokens' '*"source":[[[]*,"x"],[[]*,"\\u003c"],[[]*,"b"],[[]*,">"],[[]3,*]],*' "$(cat page)"
+is 'trace: a document for each sentence, with weights of each layer' '2 8' \
   "$(grep -c '"tokens":{"source"' page) $(grep -c '"weights":{"axes":."head","query","key".,"shape":.[0-9,]*.,"x":"' page)"
-is 'plot: and a picture of each head' 28 "$(ls pictures | wc -l | tr -d ' ')"
+is 'trace: and a picture of each head' 28 "$(ls pictures | wc -l | tr -d ' ')"
 one='AACAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAACA'
-is 'plot: the first pattern looks at itself' 1 "$(grep '"path":"encoder.1.1"' page | head -n 1 |
+is 'trace: the first pattern looks at itself' 1 "$(grep '"path":"encoder.1.1"' page | head -n 1 |
   grep -c '"weights":{"axes":."head","query","key".,"shape":.8,5,5.,"x":"'"$one")"
-is 'plot: a picture of it' 'P5 40 40 255 0' "$(cd pictures && f=1.encoder.1.1.1.pgm &&
+is 'trace: a picture of it' 'P5 40 40 255 0' "$(cd pictures && f=1.encoder.1.1.1.pgm &&
   head -n 3 $f | tr '\n' ' ' && tail -c 1 $f | od -An -tu1 | tr -d ' ')"
 point='\[[0-9]*,[0-9.]*,[0-9.nul]*\]'
-is 'plot: a curve of four points' 1 "$(grep -c "\"loss\":\[$point,$point,$point,$point\],\$" page)"
-"$SYN" plot -m h -o page2 --log plain
-is 'plot: the same curve from plain lines' "$(grep -o '"loss":\[.1,[0-9]*' page)" \
+is 'trace: a curve of four points' 1 "$(grep -c "\"loss\":\[$point,$point,$point,$point\],\$" page)"
+"$SYN" trace -m h -o page2 --log plain
+is 'trace: the same curve from plain lines' "$(grep -o '"loss":\[.1,[0-9]*' page)" \
   "$(grep -o '"loss":\[.1,[0-9]*' page2)"
-is 'plot: without data no values' '0 1' \
+is 'trace: without data no values' '0 1' \
   "$(grep -c '"weights":{[^}]*"x":"' page2) $(grep -c '"tokens":{"source":null' page2)"
-has 'plot: parameters with numbers' '*"name":"encoder.2.1.f",*"shape":[[]3,9],"x":"*' "$(cat page2)"
-"$SYN" plot -m h --data hostile.tsv -o page --count 9 2>err
-is 'plot: what does not fit is named' \
+has 'trace: parameters with numbers' '*"name":"encoder.2.1.f",*"shape":[[]3,9],"x":"*' "$(cat page2)"
+"$SYN" trace -m h --data hostile.tsv -o page --count 9 2>err
+is 'trace: what does not fit is named' \
   "syn: 1 of 4 lines do not fit the model's max_len 9: they are left out" "$(cat err)"
-"$SYN" plot -m l --data text -o page --count 3 2>err
-is 'plot of lm' '0 3 ' "$? $(grep -c '"tokens":{"source":null,"target":\[' page) $(cat err)"
+"$SYN" trace -m l --data text -o page --count 3 2>err
+is 'trace of lm' '0 3 ' "$? $(grep -c '"tokens":{"source":null,"target":\[' page) $(cat err)"
 cp page page_kept
 tail -n 1 hostile.tsv >long.tsv
-refused 'plot: nothing fits' 1 'syn: no line of long.tsv fits the model*9' \
-  plot -m m --data long.tsv -o page
-same 'plot: the old page stays' page page_kept
-refused 'plot without a page' 2 'syn: plot wants --output FILE*' plot -m h
-refused 'plot: no log' 1 'syn: data.tsv has no line that syn train prints' \
-  plot -m h -o page --log data.tsv
-refused 'plot: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside it: *' \
-  plot -m h --data data.tsv -o page --pgm nowhere
-refused 'plot: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' plot -m h -o nowhere/page
+refused 'trace: nothing fits' 1 'syn: no line of long.tsv fits the model*9' \
+  trace -m m --data long.tsv -o page
+same 'trace: the old page stays' page page_kept
+refused 'trace without a page' 2 'syn: trace wants --output FILE*' trace -m h
+refused 'trace: no log' 1 'syn: data.tsv has no line that syn train prints' \
+  trace -m h -o page --log data.tsv
+refused 'trace: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside it: *' \
+  trace -m h --data data.tsv -o page --pgm nowhere
+refused 'trace: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' trace -m h -o nowhere/page
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \
   "$? $(cat err) $(grep -c '"passes":{"loss":[0-9]' page)"
@@ -634,7 +634,7 @@ refused 'lm with two files' 2 'syn: train of lm reads plain text *, given: --val
   train --task lm --data text --valid-src text $small -o m
 refused 'lm with two files in eval' 2 'syn: eval of lm reads plain text *, given: --src' \
   eval -m l --data text --src text
-refused 'lm with two files in plot' 2 'syn: plot of lm *, given: --src' plot -m l --src text -o page
+refused 'lm with two files in trace' 2 'syn: trace of lm *, given: --src' trace -m l --src text -o page
 refused 'adam decays nothing' 2 'syn: adam has no --weight-decay, adamw has; given: 0.1' \
   train $net -o m --optimizer adam --weight-decay 0.1
 refused 'nothing to stop after' 2 'syn: train --stop-after 3 *--valid*' \
@@ -643,8 +643,8 @@ refused 'data as output' 2 'syn: train --output and --data name the same file: d
   train $net -o data.tsv
 refused 'data as checkpoint' 2 'syn: train --checkpoint and --valid name *: valid.tsv' \
   train $net -o m --checkpoint valid.tsv
-refused 'a page over its model' 2 'syn: plot --output and --model name the same file: m' \
-  plot -m m -o m
+refused 'a page over its model' 2 'syn: trace --output and --model name the same file: m' \
+  trace -m m -o m
 refused 'info of two networks' 2 'syn: info wants either *, --d-model' info -m m --d-model 8
 refused 'a message is one line' 2 "syn: no preset a\\\\x0ab; *" info --preset "$(printf 'a\nb')"
 has 'sampling options without temperature' '*no effect: there is no --temperature*' \

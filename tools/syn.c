@@ -449,7 +449,6 @@ static const command_row commands[] = {
      "lines of text to the tokens of a published model, or of a model file, and back"},
     {"trace", "", 0, 0, trace_options, run_trace,
      "one page of a run: network, values, gradients, attention, loss; also of a text alone"},
-    {"plot", "", 0, 0, trace_options, run_trace, "the old name of trace, until the next release"},
 };
 
 /* Exits, with the nearest name, when there is no such command. */

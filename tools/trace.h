@@ -1,4 +1,4 @@
-/* trace.h   the command trace (and plot, its old name): one HTML page of a run, for any browser.
+/* trace.h   the command trace: one HTML page of a run, for any browser.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* The page holds the documents of syn_trace as JSON and the viewer, trace.js. It works offline.
