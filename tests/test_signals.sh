@@ -33,6 +33,53 @@ cut -f2 test.tsv | "$SYN" run --model g.st >answers
 is "one answer a line" 90 "$(wc -l <answers | tr -d ' ')"
 at_least "run and eval agree" 50 "$(cut -f1 test.tsv | paste - answers | awk '$1 == $2' | wc -l | awk '{ print 100 * $1 / 90 }')"
 has "info" "*src_features 3, classes 9*" "$("$SYN" info --model g.st | head -1)"
+
+# -- for boards: integers with a unit, fed row by row
+embed() { "$SYN" embed --model g.st --tokenizers yes --name gestures "$@"; }
+embed --units 0.001 --output gestures_model.h
+cat >feed.c <<'EOF2'
+#include "gestures_model.h"
+#define SYN_SMALL
+#define SYNTHESIZER_IMPLEMENTATION
+#include "synthesizer.h"
+#include <stdio.h>
+int main(void) {
+  static uint64_t ram[(gestures_RAM + 7) / 8];
+  syn_small *s = syn_small_open(ram, sizeof ram, gestures_model, sizeof gestures_model, NULL, NULL);
+  int n = 0, token = SYN_SMALL_END, ended = 0, ch;
+  int16_t row[3];
+  double x;
+  for (; scanf("%lf", &x) == 1;) {
+    if (!n && token == SYN_SMALL_END) syn_small_source(s, NULL, 0), ended = 0;
+    row[n++] = (int16_t)(x * 1000 + (x < 0 ? -0.5 : 0.5));
+    if ((ch = getchar()) != '\n' && n < 3) continue;
+    while ((token = syn_small_step(s, 500)) == SYN_SMALL_MORE) continue;
+    syn_small_feed(s, row);
+    n = 0;
+    if (ch != '\n') continue;
+    while ((token = syn_small_step(s, 500)) != SYN_SMALL_END) {
+      if (token == SYN_SMALL_ROW && !ended++) syn_small_feed(s, NULL);
+      if (token >= 0) printf("%.*s\n", (int)syn_small_piece(s, token, 1).size, syn_small_piece(s, token, 1).at);
+    }
+  }
+  return 0;
+}
+EOF2
+"${CC:-cc}" -O1 -I. -I"$root" feed.c -o feed
+cut -f2 test.tsv | $RUN ./feed >small
+is "one answer a line of the small model" 90 "$(wc -l <small | tr -d ' ')"
+at_least "the small model answers as run does" 87 "$(paste small answers | awk '$1 == $2' | wc -l | tr -d ' ')"
+embed --units 0.001,0.001,0.001 --output three_model.h
+same "units of each feature" gestures_model.h three_model.h
+embed --output one_model.h
+is "without units: another array" 1 "$(cmp -s gestures_model.h one_model.h; echo $?)"
+for bad in 0.1,0.2 1,2,3,4 x 1,x,3; do
+  refused "units $bad" "embed --units $bad: wanted one number, or 3 with commas between" \
+    embed --model g.st --units $bad --output x.h
+done
+refused "unit 0" "feature 0 has unit 0,*" embed --model g.st --units 0 --output x.h
+"$SYN" info --model g.st --board microbit --json >board.json
+at_least "instructions of a window" 1000 "$(sed -n 's/.*"instructions":\([0-9]*\).*/\1/p' board.json)"
 has "nearest" "nearest neighbour: [0-9]* of 90*" "$(./gestures nearest train.tsv test.tsv)"
 
 # -- regress, regress_rows, tag: x y -> the mean of x, x - y, the sign of x --

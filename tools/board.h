@@ -82,21 +82,30 @@ static buffer board_array(syn_context *c, const syn_model *m, const arguments *a
   return array;
 }
 
+/* A step, with another row of zeros where a model of features wants one, *rows in all. */
+static int board_step(syn_small *s, const int16_t *row, int *rows) {
+  const int token = syn_small_step(s, LONG_MAX / 2);
+  if (token != SYN_SMALL_ROW) return token;
+  syn_small_feed(s, (*rows)-- > 0 ? row : NULL);
+  return SYN_SMALL_MORE;
+}
 /* Multiply-adds for each token, the end included, of an output of half the largest length, from a
    source of half the largest length. An output may end early; then its tokens behind the first
    tell what the others would take. */
 static double board_work(const syn_model *m, syn_small *s, int beam) {
   const syn_config *k = syn_model_config(m);
   int lm = strcmp(k->task, "lm") == 0, n = (k->max_len + 1) / 2, tokens = 0, i, token;
-  int *source = (int *)take((size_t)n + 1, sizeof *source);
+  int rows = n, *source = (int *)take((size_t)n + 1, sizeof *source);
+  int16_t *row = (int16_t *)take((size_t)k->src_features + 1, sizeof *row);
   double first = 0.0, all;
   for (i = 0; i < n; i++) source[i] = SYN_FIRST_TOKEN;
   if (!lm && n > 1) source[n - 1] = SYN_END;
-  token = syn_small_source(s, source, lm ? 1 : n);
+  token = syn_small_source(s, source, k->src_features ? 0 : lm ? 1 : n);
   while (token >= SYN_SMALL_MORE && (tokens < n || beam > 1)) {
-    token = syn_small_step(s, LONG_MAX / 2);
+    token = board_step(s, row, &rows);
     if (token != SYN_SMALL_MORE && !tokens++) first = (double)syn_small_work(s);
   }
+  free(row);
   free(source);
   all = (double)syn_small_work(s);
   if (tokens < 2 || beam > 1) return all / (tokens ? tokens : 1);

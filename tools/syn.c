@@ -394,7 +394,11 @@ static const option embed_options[] = {
      "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major: all run everywhere. "
      "file: the bytes of the model file, for syn_model_view; then the options below are not used"},
     {"tokenizers", 0, CHOICE, "no", "no|yes", "with the tokenizers, to read and write text"},
-    {"source-len", 0, INT, "0", "0..65535", "tokens of the longest source; 0: the model's max-len"},
+    {"units", 0, TEXT, "", "NUMBERS",
+     "of a model of features: what 1 of the integers of syn_small_feed means in the numbers of the "
+     "training; one number, or one for each feature with commas between; not given: 1"},
+    {"source-len", 0, INT, "0", "0..65535",
+     "tokens or rows of the longest source; 0: the model's max-len"},
     {"max-len", 0, INT, "0", "0..65535", "tokens of the longest output; 0: the model's max-len"},
     {"beam", 0, INT, "1", "1..16", "hypotheses that NAME_RAM has room for"},
     {"sampling", 0, CHOICE, "no", "no|yes", "NAME_RAM has room for sampling"},
