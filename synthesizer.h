@@ -9394,16 +9394,15 @@ static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int hi
    In a model's text these nodes come from `res` or `parallel_add`; syn_add, syn_sub and syn_mul
    record them on a user's tape, where a and b may be the same tensor: gradients accumulate. */
 
-static syn_status syn__broadcast_fail(syn_build *b, const syn_node *n, const syn__value *x,
-                                      const syn__value *y) {
+static syn_status syn__fail_shapes(syn_build *b, const syn_node *n, const syn__value *x,
+                                   const syn__value *y, const char *wanted) {
   char text[100];
   syn__text_out w = syn__text_begin(text, sizeof text);
   syn__print(&w, "a ");
   syn__print_axes(&w, x->shape, x->rank);
   syn__print(&w, ", b ");
   syn__print_axes(&w, y->shape, y->rank);
-  return syn__fail_build(b, SYN_E_SHAPE, "%s: %s: b must be %s", n->kind->name, text,
-                         "a's shape, its last part, or one number");
+  return syn__fail_build(b, SYN_E_SHAPE, "%s: %s: %s", n->kind->name, text, wanted);
 }
 /* b without its leading axes of size 1 has the shape of the last axes of a. In a model both are
    [0,d], since the number of rows comes with the batch. */
@@ -9414,7 +9413,7 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
   rank = y->rank - ones;
   for (i = 1; i <= rank; i++)
     if (rank > x->rank || y->shape[y->rank - i] != x->shape[x->rank - i])
-      return syn__broadcast_fail(b, n, x, y);
+      return syn__fail_shapes(b, n, x, y, "b must be a's shape, its last part, or one number");
   return syn_build_out_like(b, n, 0);
 }
 
@@ -9578,8 +9577,7 @@ static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int shape[2] = {x->shape[0], y->shape[1]};
   if (x->rank != 2 || y->rank != 2 || x->shape[1] != y->shape[0])
-    return syn__fail_build(b, SYN_E_SHAPE, "matmul: a ends in %d, b begins with %d, both of rank 2",
-                           x->shape[x->rank - 1], y->shape[0]);
+    return syn__fail_shapes(b, n, x, y, "wanted [m,k] and [k,n]");
   return syn__out_new(b, n, SYN_OWN, 2, shape);
 }
 static void syn__matmul_forward(syn_tape *t, const syn_node *n) {

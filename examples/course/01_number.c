@@ -3,17 +3,20 @@
    You will be able to say what a gradient tells, take a step by hand, choose a rate that is neither
    too small nor too large.
 
-   Idea: a loss says in one number how wrong an answer is. Its gradient says how the loss changes
-   when a number of the network grows a little. A step against the gradient makes the loss smaller.
-   This is all that training is; the other lessons only use larger networks.
+   Idea: a network is a formula with numbers that are learned, here one number w, then two. A loss
+   says in one number how wrong its answer is. The gradient of the loss says how the loss changes
+   when w grows a little. A step against the gradient, w -= rate * gradient, makes the loss smaller,
+   if the rate is small enough. This is all that training is; the other lessons only use larger
+   networks.
 
-   A tape records every operation while it runs. syn_backward goes back along the tape and computes
-   the gradient of the loss with respect to each tensor, in its ->dx. Here one gradient is also
-   derived by hand, to see that both agree. After that nobody has to derive one by hand:
+   A tensor is a block of numbers, m rows of n, in its array ->x. A tape records every operation on
+   tensors while it runs. syn_backward goes back along the tape and computes the gradient of the
+   loss with respect to each tensor, in its ->dx. Here one gradient is also derived by hand, to see
+   that both agree. After that nobody has to derive one by hand:
 
      loss = (w x - y)^2        d loss / d w = 2 (w x - y) x
 
-   Compile, run:  make -C examples/course lesson N=1   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=1   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/01_number.c -o number -lm && ./number
    Expected:      examples/course/expected/01.txt */
 
@@ -26,7 +29,7 @@ static int one_number(syn_tape *t, float rate) {
   syn_tensor *error = syn_sub(syn_mul(x, w), y); /* [1,1] w x - y */
   syn_tensor *loss = syn_sum(syn_mul(error, error));
   int step;
-  if (!loss) return 1;
+  if (!loss) return 1; /* an operation that fails gives NULL, and so does one on NULL */
   printf("\nrate %g\nstep        w       loss   gradient    by hand\n", (double)rate);
   for (step = 0; step <= 5; step++) {
     float by_hand = 2 * (w->x[0] * x->x[0] - y->x[0]) * x->x[0];
@@ -68,7 +71,7 @@ static int thermometers(syn_tape *t) {
 
 int main(void) {
   syn_context c; /* keeps the first error */
-  syn_tape *t = syn_context_init(&c, NULL) ? NULL : syn_tape_new(&c, 65536);
+  syn_tape *t = syn_context_init(&c, NULL) ? NULL : syn_tape_new(&c, 65536); /* 64 KiB */
   printf("w * 3 = 6: too slow, well, too fast\n");
   if (one_number(t, 0.01f) || one_number(t, 0.05f) || one_number(t, 0.12f) || thermometers(t))
     return puts(c.message), 1;

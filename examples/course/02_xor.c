@@ -3,22 +3,24 @@
    You will be able to write a layer as a matrix, say why one neuron cannot learn XOR, and check a
    gradient by finite differences.
 
-   Idea: a neuron multiplies each input by a weight, adds up the products and a bias, and applies a
-   curve, here tanh:
+   Idea: a neuron multiplies each input by a weight, adds up the products and one number more, its
+   bias, and applies a curve (the activation function), here tanh:
 
      y = tanh(w_1 x_1 + w_2 x_2 + b)
 
    The neuron of the last layer needs no curve: its sum is the answer.
    One neuron cuts the plane of its inputs with one line. XOR (0 for equal inputs, 1 for different
    ones) needs two lines: one neuron alone cannot learn it; behind a layer of four neurons it can.
+   (A layer between inputs and answer is called hidden.)
    A layer of neurons is a matrix: syn_linear computes x W^T + b for all examples (the rows of x)
    and all neurons (the rows of W) at once.
 
    How do we know that a gradient is right? By trying: make one weight a little larger, then a
    little smaller, and see how the loss changes (a finite difference). The program does so for every
-   weight; syn_gradient_check does the same. Do this for everything that you differentiate yourself.
+   weight; syn_gradient_check does the same, and divides the largest difference by the largest
+   gradient. Do this for everything that you differentiate yourself.
 
-   Compile, run:  make -C examples/course lesson N=2   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=2   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/02_xor.c -o xor -lm && ./xor
    Expected:      examples/course/expected/02.txt */
 

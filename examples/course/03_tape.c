@@ -18,7 +18,7 @@
    The second part learns XOR on this tape and on the library's. Both add up products in the same
    order, each rounded once (fmaf, see lesson 15), so the loss and all gradients have the same bits.
 
-   Compile, run:  make -C examples/course lesson N=3   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=3   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/03_tape.c -o tape -lm && ./tape
    Expected:      examples/course/expected/03.txt */
 #include "course.h"

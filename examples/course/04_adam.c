@@ -11,16 +11,19 @@
      Adam       m = b1 m + (1 - b1) g         the mean of g over the last steps, about 1 / (1 - b1)
                 v = b2 v + (1 - b2) g^2       the mean of g^2 over more steps
                 x -= rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+     AdamW      as Adam, and also x -= rate decay x, of the x before the step (weight decay)
 
-   m / sqrt(v) has no unit: a loss that is a hundred times larger gives the same step. Each number
-   moves by about the rate while its gradient keeps its sign, and by less when the sign changes.
-   Both means begin at 0, so at first they are too small: after one step m is (1 - b1) g. The
-   divisions by 1 - b1^t and 1 - b2^t mend this exactly: then the first step has size rate.
+   eps is tiny and prevents a division by 0. m / sqrt(v) has no unit: a loss that is a hundred
+   times larger gives the same step. Each number moves by about the rate while its gradient keeps
+   its sign, and by less when the sign changes. Both means begin at 0, so at first they are too
+   small: after one step m is (1 - b1) g. This error is their bias (not the bias of a neuron). The
+   divisions by 1 - b1^t and 1 - b2^t remove it exactly: then the first step has size rate.
 
    The first part goes down a valley that is 100 times steeper in y than in x. In the second part
-   this Adam and the library's train the same network: all weights keep the same bits.
+   this Adam and the library's train the same network: all weights keep the same bits. Do not study
+   that network yet: lessons 5 and 9 explain it. Here only the steps of its weights count.
 
-   Compile, run:  make -C examples/course lesson N=4   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=4   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/04_adam.c -o adam -lm && ./adam
    Expected:      examples/course/expected/04.txt */
 #include "course.h"
@@ -130,4 +133,5 @@ int main(void) {
 
 /* To try: rate 0.021 for plain gradient descent. Why is 0.02 the border? (In y a step multiplies
    by 1 - 100 rate.) Leave out both divisions: how large is the first step of Adam? Set b1 = 0: does
-   Adam still get down? Multiply the loss by 1000: which of the three does not notice? */
+   Adam still get down? Multiply the loss by 1000 (in descend: multiply g): which of the three does
+   not notice? */

@@ -10,7 +10,8 @@
 
      p_v = exp(z_v) / sum_u exp(z_u)          loss = -log p_label, the cross-entropy
 
-   The loss is 0 if the right token has probability 1, and log 27 = 3.296 for a blind guess.
+   The label is the right token: the one that follows in the text. The loss is 0 if it has
+   probability 1, and log 27 = 3.296 for a blind guess (log is the natural logarithm).
 
    The smallest such model is a table [27,27] whose rows are the logits themselves: a bigram model.
    Counting pairs of letters makes such a model, too, and on this text no model that looks back by
@@ -18,7 +19,7 @@
    a test with a known answer. A narrower embedding has rows of D numbers, with a matrix [D,27]
    behind it. It must describe each letter by D numbers only, so its loss is higher.
 
-   Compile, run:  make -C examples/course lesson N=5   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=5   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/05_bigram.c -o bigram -lm && ./bigram
    Expected:      examples/course/expected/05.txt */
 

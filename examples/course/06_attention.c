@@ -11,7 +11,9 @@
      q_i = W_q x_i   k_j = W_k x_j   v_j = W_v x_j   S_ij = q_i . k_j / sqrt(d)
      P_i = softmax(S_i0 .. S_ii)     y_i = W_o (sum_j P_ij v_j)       (Vaswani et al. 2017, 3.2.1)
 
-   The causal mask leaves out the keys j > i: a token that should be guessed must not be seen.
+   d is the number of columns of q and k. The product of two random rows grows like sqrt(d); divided
+   by it the scores stay small, so that the weights can still change. The causal mask leaves out the
+   keys j > i: a token that should be guessed must not be seen.
    Here this is written three times: as naive loops; as nine operations on a tape (transposes not
    counted); as the text "syn_att(V)" for the library. The loops agree with the tape within
    rounding. The tape and the library have the same bits, in the answers and in all gradients:
@@ -20,7 +22,7 @@
    First a network of this one layer learns to read "ball 2, cup 0, hat 3, hat?" and to answer 3. So
    the weights that you see have a meaning: each question looks at the pair of its name.
 
-   Compile, run:  make -C examples/course lesson N=6   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=6   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/06_attention.c -o attention -lm && ./attention
    Expected:      examples/course/expected/06.txt */
 

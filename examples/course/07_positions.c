@@ -25,7 +25,7 @@
    In the last part a network without positions gets below a blind guess: it learns that the letter
    is one of the sentence.
 
-   Compile, run:  make -C examples/course lesson N=7   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=7   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/07_positions.c -o positions -lm && ./positions
    Expected:      examples/course/expected/07.txt */
 #include "course.h"

@@ -28,7 +28,7 @@
                                         are, the more numbers a row has, the better
    R+V has both: a table that learns fast, and keys that find things.
 
-   Compile, run:  make -C examples/course lesson N=8   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=8   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/08_synthesizer.c -o synthesizer -lm && ./synthesizer
    Expected:      examples/course/expected/08.txt */
 

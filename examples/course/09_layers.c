@@ -29,7 +29,7 @@
    attention does not see in which order the letters came; what is looked up by its name does not
    need places.
 
-   Compile, run:  make -C examples/course lesson N=9   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=9   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/09_layers.c -o layers -lm && ./layers
    Expected:      examples/course/expected/09.txt */
 

@@ -14,8 +14,9 @@
      perplexity = e^loss                  as uncertain as a choice among so many equal tokens
      loss a letter = loss / letters of a token          compares models with different tokens
 
-   Compile, run:  make -C examples/course lesson N=10   (ten seconds; once half a minute)
-   Alone:         cc -O2 examples/course/10_language_model.c -o novel -lm && ./novel FILE
+   Compile, run:  make -C examples/course lesson N=10   (ten seconds; the first time half a minute)
+   Alone:         cc -O2 examples/course/10_language_model.c -o novel -lm
+                  ./novel examples/course/austen.txt   (or a text of your own)
    Expected:      examples/course/expected/10.txt */
 #include "course.h"
 enum { TOKENS = 400, PIECE = 40, BYTES = 100000, WORDS = 20000, WINDOW = 64, EVERY = 100 };

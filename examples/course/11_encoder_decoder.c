@@ -8,9 +8,10 @@
    a key and a value. The weights tell where the decoder looks, the values are what it gets (row t
    of the decoder, row s of the encoder):
      P_ts = softmax over s of (q_t . k_s / sqrt(c))     context_t = sum over s of P_ts v_s
-   Nothing else connects the two halves. No row of the decoder sees a later token.
+   c is the number of columns of a head. Nothing else connects the two halves. No row of the decoder
+   sees a later token.
 
-   Compile, run:  make -C examples/course lesson N=11   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=11   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/11_encoder_decoder.c -o dates -lm && ./dates
    Expected:      examples/course/expected/11.txt */
 #include "course.h"

@@ -10,7 +10,7 @@
    60 of 100 sentences below begin with "the", but they go on in 18 ways. "rain" and "a storm comes"
    are each more probable than any of these 18. Greedy decoding never finds them.
 
-   Compile, run:  make -C examples/course lesson N=12   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=12   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/12_decoding.c -o decoding -lm && ./decoding
    Expected:      examples/course/expected/12.txt */
 #include "course.h"

@@ -19,7 +19,7 @@
    syn_kind_check compares gradients with finite differences, decoding with the forward pass, and
    more. The five mistakes below show what it says. (More in ../03_own_layer.c: threads, matrices.)
 
-   Compile, run:  make -C examples/course lesson N=13   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=13   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/13_own_layer.c -o own_layer -lm && ./own_layer
    Expected:      examples/course/expected/13.txt; lines with # may differ and are not compared */
 #include "course.h"

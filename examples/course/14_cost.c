@@ -12,7 +12,7 @@
    values and of the output. The library counts its own layers; the formulas below must agree.
    What a step of training takes is another question: only a measurement answers it.
 
-   Compile, run:  make -C examples/course lesson N=14   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=14   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/14_cost.c -o cost -lm && ./cost
    Expected:      examples/course/expected/14.txt; lines with # may differ and are not compared */
 #include "course.h"

@@ -18,7 +18,7 @@
    its work cut for 1 and for 2 threads. It prints a hash over the bits of all losses and weights.
    The third part changes one bit of one weight: that is what another rounding does to a training.
 
-   Compile, run:  make -C examples/course lesson N=15   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=15   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/15_same_bits.c -o same_bits -lm && ./same_bits
    Expected:      examples/course/expected/15.txt; lines with # may differ and are not compared */
 #include "course.h"

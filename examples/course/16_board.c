@@ -16,7 +16,7 @@
    This program trains, makes the array, opens it in a block of RAM and compares its answers with
    those of the float model. ../embedded/README.md runs such arrays on emulated boards.
 
-   Compile, run:  make -C examples/course lesson N=16   (a second; once half a minute)
+   Compile, run:  make -C examples/course lesson N=16   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/16_board.c -o board -lm && ./board
    Expected:      examples/course/expected/16.txt */
 #include "course.h"

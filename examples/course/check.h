@@ -40,6 +40,7 @@
 #define HOLE 0
 
 enum { CHECK_VALUES = 200, CHECK_NAME = 80, CHECK_SIZE = 256, CHECK_SIDE = 1000 };
+enum { CHECK_LISTED = 6 }; /* names of right values in a report, at most */
 
 /* One value as it is expected: x [rows, columns]. */
 typedef struct check_entry {
@@ -319,6 +320,27 @@ static int check_step_hint(const check_entry *e, const check_entry *g, char *out
   return 0;
 }
 
+/* 1: each row of a sums to 0, as the gradient of the numbers before a softmax does. */
+static int check_sums_to_zero(const check_entry *a) {
+  int i, j;
+  for (i = 0; i < a->rows; i++) {
+    double sum = 0;
+    for (j = 0; j < a->columns; j++) sum += (double)a->x[i * a->columns + j];
+    if (!(fabs(sum) < 1e-4 * check_largest(a))) return 0;
+  }
+  return a->columns > 1;
+}
+
+/* 1: in each column the wrong numbers differ from the right ones by one number, in all rows. */
+static int check_same_row(const check_entry *e, const check_entry *g) {
+  double largest = check_largest(e);
+  int i, n = e->columns;
+  for (i = n; i < check_size(e); i++)
+    if (!check_near((double)g->x[i] - (double)e->x[i], (double)g->x[i % n] - (double)e->x[i % n],
+                    largest)) return 0;
+  return e->rows > 2 && n > 1;
+}
+
 /* 1: the rows of a sum to 1, and not all numbers are whole; by_column: the columns do */
 static int check_sums_to_one(const check_entry *a, int by_column) {
   int outer = by_column ? a->columns : a->rows, inner = by_column ? a->rows : a->columns, i, j;
@@ -395,6 +417,9 @@ static int check_hint_of_some(const check_entry *e, const check_entry *g, char *
     return snprintf(out, capacity, "the columns sum to 1, the rows should");
   if (check_sums_to_one(e, 0) && !check_sums_to_one(g, 0))
     return snprintf(out, capacity, "every row should sum to 1");
+  if (check_same_row(e, g))
+    return snprintf(out, capacity, "every row differs from the expected one by the same row: is a"
+                                   " bias missing, or one too many?");
   if (check_columns_moved(e, g))
     return snprintf(out, capacity, "the right columns in the wrong order");
   if (check_size(e) > 3 && check_largest(e) > 0 && check_wrong(e, g, 1, 0) == 1)
@@ -408,25 +433,36 @@ static int check_hint_of_some(const check_entry *e, const check_entry *g, char *
     return snprintf(out, capacity, "each wrong number is %.6g too %s: a term that counts in these"
                                    " places only, or an int divided by an int (in C, 1 / 4 is 0)?",
                     fabs(by), by > 0 ? "large" : "small");
+  if (check_sums_to_zero(e) && !check_sums_to_zero(g))
+    return snprintf(out, capacity, "every row should sum to 0");
   if (!check_causal(e) && check_only_row_0(e, g))
     return snprintf(out, capacity, "row 0 is right, all later rows are wrong: the row's index, or"
                                    " what comes from the rows before?");
   return 0;
 }
 
-/* Writes what the error looks like; 0: like none that is known. */
-static int check_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
-  int same = e->rows == g->rows && e->columns == g->columns, i;
-  if (check_hint_of_all(e, g, out, capacity)) return 1;
-  if (same && check_step_hint(e, g, out, capacity)) return 1;
-  if (same && check_causal(e) && check_mask_hint(e, g, out, capacity)) return 1;
-  for (i = 0; i < check_all.expected.count; i++) {
+/* A hint that g has the numbers of one of the values first .. end-1; 0: it has not. */
+static int check_other_hint(int first, int end, const check_entry *g, char *out, size_t capacity) {
+  int i;
+  for (i = first; i < end; i++) {
     const check_entry *o = &check_all.expected.entries[i];
-    if (o != e && o->rows == g->rows && o->columns == g->columns && !check_wrong(o, g, 1, 0))
+    if (o->rows == g->rows && o->columns == g->columns && !check_wrong(o, g, 1, 0))
       return snprintf(out, capacity, "these are the numbers of \"%s\": the wrong tensor, or"
                                      " a term or factor without effect?", o->name);
   }
+  return 0;
+}
+
+/* Writes what the error looks like; 0: like none that is known. The values that were shown before
+   come first: a later one may have these numbers, too, without being the cause. */
+static int check_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  int same = e->rows == g->rows && e->columns == g->columns;
+  if (check_hint_of_all(e, g, out, capacity)) return 1;
+  if (same && check_step_hint(e, g, out, capacity)) return 1;
+  if (same && check_causal(e) && check_mask_hint(e, g, out, capacity)) return 1;
+  if (check_other_hint(0, check_all.done, g, out, capacity)) return 1;
   if (same && check_difference_hint(e, g, out, capacity)) return 1;
+  if (check_other_hint(check_all.done + 1, check_all.expected.count, g, out, capacity)) return 1;
   if (!same) return 0;
   if (check_size(g) > 3 && check_product_hint(g, out, capacity)) return 1;
   if (check_sums_to_one(e, 0) && check_softmax_hint(e, g, out, capacity)) return 1;
@@ -437,9 +473,11 @@ static int check_hint(const check_entry *e, const check_entry *g, char *out, siz
 
 static void check_begin_report(const char *name) {
   int i;
+  int first = check_all.done > CHECK_LISTED ? check_all.done - CHECK_LISTED : 0;
   printf("exercise %s\n  correct up to here: ", check_all.number);
-  for (i = 0; i < check_all.done; i++)
-    printf("%s%s", i ? ", " : "", check_all.expected.entries[i].name);
+  if (first) printf("%d values, the last of them: ", check_all.done);
+  for (i = first; i < check_all.done; i++)
+    printf("%s%s", i > first ? "; " : "", check_all.expected.entries[i].name);
   printf("%s\n  FIRST WRONG: %s\n", check_all.done ? "" : "nothing yet", name);
 }
 

@@ -30,7 +30,9 @@ static void compute(entry *y) {
   }
 }
 
-/* Adds to the gradients of the operands of y what follows from that of y. */
+/* Adds to the gradients of the operands of y what follows from that of y. The holes 4 to 8 are
+   checked after the walk back, which begins at the end of the tape: so the checker needs 7 and 8
+   first, then 6, 5 and 4. */
 static void add_gradients(const entry *y) {
   entry *a = &tape[y->a], *b = &tape[y->b];
   int m = y->columns, n = a->columns;

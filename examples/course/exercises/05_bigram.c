@@ -36,7 +36,7 @@ static void exercise(syn_context *c, syn_tape *t) {
   for (i = 0; i < ROWS; i++) by_hand[0] -= HOLE;
   check_array("loss by hand", by_hand, 1, 1);
 
-  /* 5. The same by syn_cross_entropy */
+  /* 5. The same by syn_cross_entropy, which computes the softmax itself */
   loss = HOLE;
   check("loss", loss);
 

@@ -36,7 +36,7 @@ static void exercise(syn_context *c, syn_tape *t) {
   for (i = 0; i < ROWS; i++) by_hand[0] -= logf(p[i][labels[i]]) / ROWS;
   check_array("loss by hand", by_hand, 1, 1);
 
-  /* 5. The same by syn_cross_entropy */
+  /* 5. The same by syn_cross_entropy, which computes the softmax itself */
   loss = syn_cross_entropy(logits, labels);
   check("loss", loss);
 
