@@ -3,8 +3,11 @@
    traceView(element, data) fills the element. data: one document of syn_trace, or
    {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
    {select(path), step(number), documents, explain(document, node, part, indices), pick(node id,
-   part, indices)}: explain gives the sum behind a number, pick shows it. A further call with the same element replaces the view and
-   keeps what was chosen there, so that it can show a network that learns.
+   part, indices), places(document, node), value(document, node, part)}: explain gives the sum
+   behind
+   a number, pick shows it; places names the arrays of a layer, value gives one. A further call with
+   the same element replaces the view and keeps what was chosen there, so that it can show a network
+   that learns.
    No library, no request: the page works offline. */
 function traceView(element, data) {
   'use strict';
@@ -12,7 +15,8 @@ function traceView(element, data) {
   const FORMULAS = {
     embedding: 'y = w[token]',
     pos: 'y = √d x + p,  p(t,2j) = sin(t / 10000^(2j/d)),  p(t,2j+1) = cos(same)',
-    learn_pos: 'y_t = x_t + w_t', types: 'y_t = x_t + w[end tokens before t]', ngram: 'y_t = x_t + Σ_k w[hash(the k tokens up to t)]',
+    learn_pos: 'y_t = x_t + w_t', types: 'y_t = x_t + w[end tokens before t]',
+    ngram: 'y_t = x_t + Σ_k w[hash(the k tokens up to t)]',
     id: 'y = x', dropout: 'y = x (while training: x / (1 − rate), or 0)',
     add: 'y = a + b', sub: 'y = a − b', mul: 'y = a b', scale: 'y = s x', sum: 'y = s Σ x',
     matmul: 'y = a b', softmax: 'y_i = exp(x_i) / Σ_j exp(x_j)', act: 'y = f(x)',
@@ -20,10 +24,13 @@ function traceView(element, data) {
     cnn: 'y_t = act(b + Σ_i W_i x_(t+i)),  i: the places of the kernel',
     norm: 'y = (x − mean) / √(var + 10⁻⁶) · g + b',
     rms_norm: 'y = x / √(mean(x²) + 10⁻⁶) · g',
-    rnn: 'h_t = cell(x_t, h_(t−1))', ssru: 'c_t = f_t c_(t−1) + (1 − f_t) u_t,  y_t = relu(c_t)', birnn: 'h = [cell from the left; cell from the right]',
+    rnn: 'h_t = cell(x_t, h_(t−1))',
+    ssru: 'c_t = f_t c_(t−1) + (1 − f_t) u_t,  y_t = relu(c_t)',
+    birnn: 'h = [cell from the left; cell from the right]',
     highway: 'y = g x + (1 − g) c,  g = σ(x Wᵀ + b)',
     concat: 'y = [a; b; …] along the width', parallel_add: 'y = a + b + …',
-    universal: 'x_t + p_t + p_s before step s', share: 'n steps with the same weights', input_feed: 'y_t = [z_(t−1); x_t]',
+    universal: 'x_t + p_t + p_s before step s', share: 'n steps with the same weights',
+    input_feed: 'y_t = [z_(t−1); x_t]',
     pool: 'y = mean of the rows of a sentence, or the first row', output: 'logits = x wᵀ + b',
     rel_pos: 'y = x;  adds a learned bias of i − j to the scores of later attention',
     syn_att: 'S = mixture of scores;  P = softmax(S, causal in a decoder);  y = (P v) W_oᵀ',
@@ -31,13 +38,15 @@ function traceView(element, data) {
     mlp_src_att: 's_ij = w_s · tanh(W_q q_i + W_k u_j);  y_i = Σ_j softmax(s_i)_j u_j',
     light_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax(w), one row for each head',
     dyn_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax of a product with the token',
-    lin_att: 'M_t = γ M_(t−1) + φ(k_t)ᵀ [v_t, 1];  [a, z] = φ(q_t) M_t;  y = (a / z) W_oᵀ,  φ = elu + 1',
+    lin_att: 'M_t = γ M_(t−1) + φ(k_t)ᵀ [v_t, 1];  [a, z] = φ(q_t) M_t;  y = (a / z) W_oᵀ,' +
+      '  φ = elu + 1',
     sgu: 'y_i = u_i (Σ_j W_ij norm(v)_j + b_i),  x = [u; v]',
     aft: 'y_i = (σ(q_i) Σ_j e^(w_ij + k_j) v_j / Σ_j e^(w_ij + k_j)) W_oᵀ, by channels',
     aop: 'per head softmax(q (√d K)ᵀ / √c) (√d V):  attention to learned keys and values',
     linformer: 'attention to k learned sums of the sentence',
     fixed_att: 'heads with fixed weights (one place each), further heads learn theirs',
-    features: 'y = (x − mean) · scale', rope: 'y = x;  rotates q and k of later attention by the place',
+    features: 'y = (x − mean) · scale',
+    rope: 'y = x;  rotates q and k of later attention by the place',
     res: 'y = x + chain(x)', repeat: 'n copies of a chain'
   };
   /* Where each layer was published: by kind, names of WORKS. */
@@ -63,10 +72,12 @@ function traceView(element, data) {
     'Dehghani 2019': 'arxiv.org/abs/1807.03819', 'Devlin 2019': 'arxiv.org/abs/1810.04805',
     'Domhan 2018': 'aclanthology.org/P18-1167', 'Gehring 2017': 'arxiv.org/abs/1705.03122',
     'He 2016': 'arxiv.org/abs/1512.03385', 'Hendrycks 2016': 'arxiv.org/abs/1606.08415',
-    'Hochreiter 1997': 'doi.org/10.1162/neco.1997.9.8.1735', 'Ioffe 2015': 'arxiv.org/abs/1502.03167',
+    'Hochreiter 1997': 'doi.org/10.1162/neco.1997.9.8.1735',
+    'Ioffe 2015': 'arxiv.org/abs/1502.03167',
     'Katharopoulos 2020': 'arxiv.org/abs/2006.16236', 'Kim 2019': 'aclanthology.org/D19-5632',
     'Lan 2020': 'arxiv.org/abs/1909.11942',
-    'Liu 2021': 'arxiv.org/abs/2105.08050', 'Luong 2015': 'arxiv.org/abs/1508.04025', 'Press 2017': 'arxiv.org/abs/1608.05859',
+    'Liu 2021': 'arxiv.org/abs/2105.08050', 'Luong 2015': 'arxiv.org/abs/1508.04025',
+    'Press 2017': 'arxiv.org/abs/1608.05859',
     'Raffel 2020': 'arxiv.org/abs/1910.10683', 'Raganato 2020': 'arxiv.org/abs/2002.10260',
     'Shazeer 2020': 'arxiv.org/abs/2002.05202',
     'Srivastava 2014': 'jmlr.org/papers/v15/srivastava14a.html',
@@ -134,7 +145,8 @@ padding:1px 7px;border:1px solid var(--line)}
 min-height:0;text-align:left;font-size:12px}
 .tv table{border-collapse:collapse;font-size:13px}.tv td,.tv th{padding:2px 8px;text-align:left;
 border-bottom:1px solid var(--line);white-space:nowrap}
-.tv a{color:var(--source)}.tv .sum{border-top:1px solid var(--line);margin-top:10px}.tv .sum:focus{outline:none}
+.tv a{color:var(--source)}.tv .sum{border-top:1px solid var(--line);margin-top:10px}
+.tv .sum:focus{outline:none}
 .tv .operand{font:inherit;font-size:13px;padding:0 6px;min-height:24px}
 .tv .mark{position:sticky;right:0;background:var(--card);font-weight:700}
 .tv .mark.right{color:var(--source)}.tv .mark.wrong{color:var(--bad)}
@@ -230,7 +242,8 @@ align-items:center;justify-content:start;font-size:13px}
   /* Adds to each node: id, key (path, with @k where the path comes again), groups (the repeats
      around it: name, copy, copies) and first, the node of the first copies. Copies of a repeat are
      the children 0 .. n-1 of a path with the same layers of the text in the same order. */
-  /* The gradients of attention weights are not kept: they are those of the context times the values,
+  /* The gradients of attention weights are not kept: they are those of the context times the
+     values,
      dP_ij = dY_i · v_j. v and context: [token, head, width], or [token, width] of one head. */
   function weightGradients(node) {
     const p = node.parts.weights, v = node.parts.v, y = node.parts.context;
@@ -380,7 +393,8 @@ align-items:center;justify-content:start;font-size:13px}
     m.high = options.high || Math.max(m.cell, options.rowNames ? 16 : 4);
     m.high = Math.max(2, Math.min(m.high, Math.floor(12000 / rows)));
     m.canvas = html('canvas', {tabindex: '0', role: 'img', 'aria-label': options.label + ', ' +
-      rows + ' by ' + columns + '; arrow keys read numbers' + (options.onpick ? ', Enter shows how one is made' : '')});
+      rows + ' by ' + columns + '; arrow keys read numbers' +
+        (options.onpick ? ', Enter shows how one is made' : '')});
     m.g = m.canvas.getContext('2d');
     m.g.font = FONT;
     const wide = list => 6 + Math.min(110, Math.max(...list.map(t => m.g.measureText(t).width)));
@@ -743,6 +757,7 @@ align-items:center;justify-content:start;font-size:13px}
      number of the page. An operand is a number with its place: [node, part, indices]. Where the
      page does not hold an operand in full, `read` throws its name. */
   const EPSILON = 1e-6; /* of norm and rms_norm */
+  const PRODUCT = '#r1 r2ᵀ'; /* a map that no parameter has: the scores of FR */
   const sigmoid = x => 1 / (1 + Math.exp(-x));
   const gelu = x => .5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + .044715 * x * x * x)));
   const CURVES = {relu: x => Math.max(0, x), gelu: gelu, tanh: Math.tanh, sigmoid: sigmoid,
@@ -750,16 +765,22 @@ align-items:center;justify-content:start;font-size:13px}
   const GATES = {glu: 'sigmoid', swiglu: 'swish', geglu: 'gelu', reglu: 'relu'};
 
   function operand(x, node, part, at) { return {x: x, node: node, part: part, at: at}; }
-  function read(of, node, part, ...at) {
-    const value = part.startsWith('#') ? parameter(of, node, part.slice(1)) : valueOf(of, node, part);
+  /* An array that the page holds in full. */
+  function whole(of, node, part) {
+    const value = part.startsWith('#') && part !== PRODUCT ? parameter(of, node, part.slice(1))
+      : valueOf(of, node, part);
     const x = value && numbers(value, 'x');
     if (!(x instanceof Float32Array))
       throw (part === 'value' ? node.key : part.replace('#', '')) + (x ? ' (' + x.count +
         ' numbers)' : '');
-    return operand(x[at.reduce((s, k, axis) => s * value.shape[axis] + k, 0)], node, part, at);
+    return {x: x, shape: value.shape};
   }
-  /* Of further sentences the page has summaries of the parameters: those with the same numbers stand
-     in another document in full. */
+  function read(of, node, part, ...at) {
+    const all = whole(of, node, part);
+    return operand(all.x[at.reduce((s, k, axis) => s * all.shape[axis] + k, 0)], node, part, at);
+  }
+  /* Of further sentences the page has summaries of the parameters: those with the same numbers
+     stand in another document in full. */
   function parameter(of, node, name) {
     const p = node.params.map(i => of.params[i]).find(q => partName(node, q) === '#' + name);
     const x = p && numbers(p.value, 'x');
@@ -772,6 +793,14 @@ align-items:center;justify-content:start;font-size:13px}
   function has(of, node, name) { return !!parameter(of, node, name); }
   function reader(of, node, k) { return of.nodes[node.in[k === undefined ? 0 : k]]; }
 
+  /* A number of x W^T + b, where only the result is shown; names: of W and of b, if it has one. */
+  function affine(of, node, names, row, unit) {
+    const x = whole(of, reader(of, node), 'value'), w = whole(of, node, '#' + names[0]);
+    const width = x.shape[1];
+    let sum = names[1] && has(of, node, names[1]) ? whole(of, node, '#' + names[1]).x[unit] : 0;
+    for (let k = 0; k < width; k++) sum += x.x[row * width + k] * w.x[unit * width + k];
+    return sum;
+  }
   /* Sum of the products of operands: f(k) returns the list of them for k = 0 .. count - 1. */
   function dot(name, count, f) {
     const terms = [];
@@ -790,9 +819,15 @@ align-items:center;justify-content:start;font-size:13px}
       read(of, node, '#' + names[0], unit, k)]);
     sum.text = (part === 'value' ? 'Σ_k x_k ' : 'Σ_k ' + part + '_k ') + names[0] + '_k';
     if (has(of, node, names[1])) {
-      const b = read(of, node, '#' + names[1], unit);
-      sum.terms.push([names[1], [b], b.x]), sum.result += b.x, sum.text += ' + ' + names[1];
+      plus(sum, names[1], read(of, node, '#' + names[1], unit));
+      sum.text += ' + ' + names[1];
     }
+    return sum;
+  }
+  /* One operand more. */
+  function plus(sum, name, x) {
+    sum.terms.push([name, [x], x.x]);
+    sum.result += x.x;
     return sum;
   }
   /* The words and numbers between the brackets of a layer's text. */
@@ -860,8 +895,8 @@ align-items:center;justify-content:start;font-size:13px}
     const layout = ['half', 'tensor2tensor'].find(w => a.words.includes(w)) || 'pair';
     const p = sinusoid(layout, node.width, row + Number(a.first || 0), j);
     return {text: (scale === 1 ? 'x' : '√d x') + ' + p', terms: [['x', [x], x.x]],
-      lines: [short(scale) + ' · ' + short(x.x) + ' + ' + short(p) + ',  p: the sinusoid of place ' +
-        row + ', column ' + j], result: scale * x.x + p};
+      lines: [short(scale) + ' · ' + short(x.x) + ' + ' + short(p) + ',  p: the sinusoid of' +
+        ' place ' + row + ', column ' + j], result: scale * x.x + p};
   }
   function lookedUp(of, node, [row, j]) {
     const token = of.tokens[node.stream][row], name = partName(node, of.params[node.params[0]]);
@@ -872,7 +907,7 @@ align-items:center;justify-content:start;font-size:13px}
   function convolved(of, node, [row, unit]) {
     const w = parameter(of, node, 'w'), [, taps, width] = w.shape, a = argumentsOf(of, node);
     const dilate = Number(a.dilate || 1), from = reader(of, node), rows = from.value.shape[0];
-    const first = side(node) === 'decoder' ? (1 - taps) * dilate : -Math.floor((taps - 1) / 2) * dilate;
+    const first = firstTap(node, taps) * dilate;
     return curved(of, node, unit, u => {
       const all = dot(k => 'token ' + (row + first + Math.floor(k / width) * dilate) + ', k = ' +
         k % width, taps * width, k => {
@@ -907,33 +942,87 @@ align-items:center;justify-content:start;font-size:13px}
         partAt(of, node, 'k', j, h, k)]);
       return Object.assign(s, {text: 'Σ_k q_k k_k'});
     },
-    R: (of, node, at) => table(of, node, 'r', at), Fix: (of, node, at) => table(of, node, 'fix', at),
+    R: (of, node, at) => table(of, node, 'r', at),
+    Fix: (of, node, at) => table(of, node, 'fix', at),
     FR: (of, node, [h, i, j]) => {
-      const rank = parameter(of, node, 'r1').shape[2];
-      const s = dot(k => 'k = ' + k, rank, k => [read(of, node, '#r1', h, i, k),
-        read(of, node, '#r2', h, j, k)]);
+      const [, rows, rank] = parameter(of, node, 'r1').shape; /* a tile repeats itself */
+      const s = dot(k => 'k = ' + k, rank, k => [read(of, node, '#r1', h, i % rows, k),
+        read(of, node, '#r2', h, j % rows, k)]);
       return Object.assign(s, {text: 'Σ_k r1_ik r2_jk'});
     },
-    D: (of, node, [h, i, j]) => {
-      const w = parameter(of, node, 'd_w2');
-      if (!w || w.shape.length !== 3 || !has(of, node, 'd_b2')) throw null;
-      const hidden = k => product(of, node, reader(of, node), 'value', ['d_w1', 'd_b1'], i,
-        h * w.shape[2] + k).result;
-      const s = dot(k => 'k = ' + k, w.shape[2], k => [operand(Math.max(0, hidden(k))),
-        read(of, node, '#d_w2', h, j, k)]);
-      const b = read(of, node, '#d_b2', h, j);
-      s.terms.push(['d_b2', [b], b.x]);
-      return Object.assign(s, {text: 'Σ_k relu(d_w1 x + d_b1)_k d_w2_jk + d_b2_j', result: s.result +
-        b.x});
+    T: (of, node, [h, i, j]) => {
+      const width = parameter(of, node, 't').shape[1], tile = Number(argumentsOf(of, node).tile);
+      const last = side(node) === 'decoder' ? width - 1 : (width - 1) / 2;
+      const t = read(of, node, '#t', h, tile ? ((i - j) % tile + tile) % tile : last - (i - j));
+      return {text: 't_(i−j)', terms: [['t', [t], t.x]], result: t.x};
+    },
+    FD: (of, node, [h, i, j]) => {
+      const [, b, width] = parameter(of, node, 'fd_wb').shape;
+      const u = k => operand(Math.max(0, affine(of, node, ['fd_w1', 'fd_b1'], i, h * width + k)));
+      const number = (name, row) => plus(dot(k => name + ': k = ' + k, width, k => [u(k),
+        read(of, node, '#fd_w' + name, h, row, k)]), name + ': bias', read(of, node, '#fd_b' + name,
+        h, row));
+      const first = number('a', Math.floor(j / b)), second = number('b', j % b);
+      return {text: 'A_i[j div b] B_i[j mod b] = ' + short(first.result) + ' · ' +
+        short(second.result) + ',  A = fd_wa u + fd_ba,  B = fd_wb u + fd_bb,' +
+        '  u = relu(fd_w1 x + fd_b1)', terms: first.terms.concat(second.terms),
+      result: first.result * second.result};
     }
   };
+  /* Kinds of a score from one token, or from those around it: W1, b1, W2, b2, then the gate's. */
+  const DENSE = {D: 'd_w1 d_b1 d_w2 d_b2', BD: 'bd_w1 bd_b1 bd_w2 bd_b2', Conv: '- - c_w c_b',
+    CRC: 'crc_w1 crc_b1 crc_w2 crc_b2', BCRC: 'bcrc_w1 bcrc_b1 bcrc_w2 bcrc_b2',
+    GLU: '- - g_wa g_ba g_wb g_bb'};
+  for (const kind of Object.keys(DENSE))
+    SCORES[kind] = (of, node, at) => denseScore(of, node, at, DENSE[kind].split(' '));
+  function denseScore(of, node, [h, i, j], [w1, b1, w2, b2, gate, gateBias]) {
+    if (!has(of, node, b2)) throw null; /* shared=1 */
+    const u = (t, unit) => w1 === '-' ? read(of, reader(of, node), 'value', t, unit)
+      : operand(Math.max(0, aroundRow(of, node, [w1, b1], t, unit)));
+    const number = (w, b) => {
+      const shape = parameter(of, node, w).shape, width = shape[shape.length - 1];
+      const taps = shape.length > 3 ? shape[2] : 1, first = firstTap(node, taps);
+      const sum = dot(k => (taps > 1 ? 'token ' + (i + first + Math.floor(k / width)) + ', ' : '') +
+        'k = ' + k % width, taps * width, k => {
+        const tap = Math.floor(k / width), t = i + first + tap;
+        return t < 0 || t >= node.value.shape[0] ? [operand(0)] : [u(t, h * width + k % width),
+          read(of, node, '#' + w, h, j, ...(shape.length > 3 ? [tap] : []), k % width)];
+      });
+      sum.terms = sum.terms.filter(t => t[1].length > 1);
+      return plus(sum, b, read(of, node, '#' + b, h, j));
+    };
+    const sum = number(w2, b2), text = 'Σ_k ' + (w1 === '-' ? 'x_k ' : 'relu(' + w1 + ' x + ' + b1 +
+      ')_k ') + w2 + '_jk + ' + b2 + '_j';
+    if (!gate) return Object.assign(sum, {text: text});
+    const open = sigmoid(number(gate, gateBias).result);
+    return {text: '(' + text + ') σ(the same with ' + gate + ') = ' + short(sum.result) + ' · ' +
+      short(open), terms: sum.terms, result: sum.result * open};
+  }
+  /* The place of the first tap of a convolution of a sentence, from its row. */
+  function firstTap(node, taps) {
+    return side(node) === 'decoder' ? 1 - taps : -Math.floor((taps - 1) / 2);
+  }
+  /* A number of x W^T + b, or of a convolution W [units,taps,d]. */
+  function aroundRow(of, node, names, row, unit) {
+    const shape = parameter(of, node, names[0]).shape, taps = shape[1], width = shape[2];
+    if (shape.length < 3) return affine(of, node, names, row, unit);
+    const x = whole(of, reader(of, node), 'value'), w = whole(of, node, '#' + names[0]);
+    let sum = whole(of, node, '#' + names[1]).x[unit];
+    for (let k = 0; k < taps * width; k++) {
+      const t = row + firstTap(node, taps) + Math.floor(k / width);
+      if (t >= 0 && t < x.shape[0])
+        sum += x.x[t * width + k % width] * w.x[unit * taps * width + k];
+    }
+    return sum;
+  }
   function table(of, node, name, at) {
-    const r = read(of, node, '#' + name, ...at);
+    const rows = parameter(of, node, name).shape[1]; /* a tile repeats itself */
+    const r = read(of, node, '#' + name, at[0], at[1] % rows, at[2] % rows);
     return {text: name + '_ij', terms: [[name, [r], r.x]], result: r.x};
   }
   function kindsOf(of, node) {
     return node.kind === 'syn_att' ? (argumentsOf(of, node).words.find(w =>
-      /^(V|R|Fix|FR|D|BD|FD|Conv|CRC|BCRC|GLU)(\+|$)/.test(w)) || 'V').split('+') : ['V'];
+      /^(V|R|Fix|FR|T|D|BD|FD|Conv|CRC|BCRC|GLU)(\+|$)/.test(w)) || 'V').split('+') : ['V'];
   }
   function sharesFor(of, node, head, kinds) {
     if (!has(of, node, 'alpha')) return kinds.map(() => 1);
@@ -948,7 +1037,8 @@ align-items:center;justify-content:start;font-size:13px}
       const s = SCORES[kind](of, node, at);
       return {kind: kind, share: share[k], s: s};
     });
-    return {text: all.map(o => (kinds.length > 1 ? short(o.share) + ' · ' : '') + o.kind).join(' + '),
+    return {text: all.map(o => (kinds.length > 1 ? short(o.share) + ' · ' : '') + o.kind)
+      .join(' + '),
       terms: all.flatMap(o => o.s.terms.map(t => [(kinds.length > 1 ? o.kind + ': ' : '') + t[0],
         t[1], t[2]])),
       lines: all.map(o => o.kind + ': ' + o.s.text + ' = ' + short(o.s.result)),
@@ -958,15 +1048,16 @@ align-items:center;justify-content:start;font-size:13px}
   function weighed(of, node, [h, i, j]) {
     const columns = node.parts.weights.shape[2], seen = [];
     for (let k = 0; k < columns; k++)
-      if (!isMasked(of, node, ['query', 'key'], i, k)) seen.push({k: k, s: scored(of, node, [h, i, k])});
+      if (!isMasked(of, node, ['query', 'key'], i, k))
+        seen.push({k: k, s: scored(of, node, [h, i, k])});
     const most = Math.max(...seen.map(o => o.s.result)), names = labels(of, node, 'key', columns);
     seen.forEach(o => { o.e = Math.exp(o.s.result - most); });
     const sum = seen.reduce((s, o) => s + o.e, 0), own = seen.find(o => o.k === j);
     if (!own) return null;
-    return {text: 'exp(S_ij − max) / Σ_k exp(S_ik − max),  S = ' + own.s.text, heads: ['key', 'S_ik',
-      'exp(S_ik − max)'], terms: seen.map(o => [(o.k === j ? '▸ ' : '') + o.k + (names ? ' ' +
-      names[o.k] : ''), [operand(o.s.result)], o.e]), also: {title: 'The score of key ' + j,
-      sum: own.s}, lines: ['max = ' + short(most) + ',  Σ = ' + short(sum), 'exp(' +
+    return {text: 'exp(S_ij − max) / Σ_k exp(S_ik − max),  S = ' + own.s.text, heads: ['key',
+      'S_ik', 'exp(S_ik − max)'], terms: seen.map(o => [(o.k === j ? '▸ ' : '') + o.k + (names ?
+      ' ' + names[o.k] : ''), [operand(o.s.result)], o.e]), also: [{title: 'The score of key ' + j,
+      sum: own.s}], lines: ['max = ' + short(most) + ',  Σ = ' + short(sum), 'exp(' +
       short(own.s.result) + ' − ' + short(most) + ') / ' + short(sum)], result: own.e / sum};
   }
   function gathered(of, node, [i, h, k]) {
@@ -976,16 +1067,23 @@ align-items:center;justify-content:start;font-size:13px}
         partAt(of, node, 'v', j, h, k)]), {text: 'Σ_j P_ij v_j'});
   }
   /* The head of a row of a part, which a layer of one head leaves out of the shape. */
-  function headed(node, part, at) { return node.parts[part].shape.length > 2 ? at : [at[0], 0, at[1]]; }
+  function headed(node, part, at) {
+    return node.parts[part].shape.length > 2 ? at : [at[0], 0, at[1]];
+  }
   function ofAttention(of, node, part, at) {
     const from = reader(of, node, part === 'q' ? 0 : node.in.length - 1);
     if (part === 'weights') return weighed(of, node, at);
     if (part === 'context') return gathered(of, node, headed(node, part, at));
     if (part === 'value') return product(of, node, node, 'context', ['w_o', 'b_o'], ...at);
     if (part === 'scores') { /* tables are not kept: they are parameters */
-      const kept = kindsOf(of, node).filter(kind => !/^(R|Fix|FR)$/.test(kind));
-      const score = SCORES[kept[at.length > 3 ? at[1] : 0]];
-      return score ? score(of, node, [at[0], ...at.slice(-2)]) : null;
+      const kinds = kindsOf(of, node), sides = kinds.includes('GLU') ? ['GLU', 'gate'] : [];
+      const kept = sides.concat(kinds.length > 1 ? kinds.filter(kind =>
+        !/^(R|Fix|FR|T)$/.test(kind)) : []);
+      const k = at.length > 3 ? at[1] : 0, place = [at[0], ...at.slice(-2)];
+      if (k < sides.length) /* before σ */
+        return denseScore(of, node, place, ['-', '-'].concat(k ? ['g_wb', 'g_bb'] :
+          ['g_wa', 'g_ba']));
+      return SCORES[kept[k]] ? SCORES[kept[k]](of, node, place) : null;
     }
     const [row, h, k] = headed(node, part, at), shape = node.parts[part].shape;
     const sum = product(of, node, from, 'value', ['w_' + part, 'b_' + part], row,
@@ -995,9 +1093,191 @@ align-items:center;justify-content:start;font-size:13px}
     return Object.assign(sum, {result: sum.result * scale});
   }
 
+  /* -- layers of several steps: a table of the last one, `also` has the sums before it -- */
+
+  /* h_t of lstm or gru, of one direction: its gates read x_t and the h of the token before. */
+  function recurrent(of, node, [row, column]) {
+    const n = node.kind === 'birnn' ? node.width / 2 : node.width, unit = column % n;
+    const back = column >= n, prefix = n === node.width ? '' : back ? 'bwd.' : 'fwd.';
+    const from = reader(of, node), rows = from.value.shape[0], source = reader(of, node, 1);
+    const h = (t, k) => t >= 0 && t < rows ? read(of, node, 'value', t, k + (back ? n : 0))
+      : source ? read(of, source, 'value', source.value.shape[0] - 1, k) : operand(0);
+    const before = t => back ? t + 1 : t - 1;
+    const of_x = (gate, t) => product(of, node, from, 'value', [prefix + 'w_i', prefix + 'b_i'], t,
+      gate * n + unit);
+    const of_h = (gate, t) => Object.assign(plus(dot(k => 'h, k = ' + k, n, k => [h(before(t), k),
+      read(of, node, '#' + prefix + 'w_h', gate * n + unit, k)]), 'b_h',
+    read(of, node, '#' + prefix + 'b_h', gate * n + unit)), {text: 'Σ_k h_k w_h_k + b_h'});
+    const gate = (k, t, curve) => {
+      const a = of_x(k, t), p = of_h(k, t), name = curve === sigmoid ? 'σ' : 'tanh';
+      return {text: name + '(' + a.text + ' + ' + p.text + ')', terms: a.terms.concat(p.terms),
+        lines: [name + '(' + short(a.result + p.result) + ')'], result: curve(a.result + p.result)};
+    };
+    if (parameter(of, node, prefix + 'w_h').shape[0] === 3 * n)
+      return gru(row, gate, of_x, of_h, h(before(row), unit));
+    return lstm(row, gate, back ? rows - 1 : 0, back ? -1 : 1);
+  }
+  function gru(row, gate, of_x, of_h, last) {
+    const r = gate(0, row, sigmoid), z = gate(1, row, sigmoid), a = of_x(2, row), m = of_h(2, row);
+    const n = Math.tanh(a.result + r.result * m.result);
+    return {text: '(1 − z) n + z h_(t−1)', terms: [['(1 − z) n', [operand(1 - z.result),
+      operand(n)], (1 - z.result) * n], ['z h_(t−1)', [operand(z.result), last],
+      z.result * last.x]],
+    lines: ['n = tanh(a + r m) = tanh(' + short(a.result) + ' + ' + short(r.result) + ' · ' +
+      short(m.result) + ') = ' + short(n)], also: [{title: 'r', sum: r}, {title: 'z', sum: z},
+      {title: 'a', sum: a}, {title: 'm', sum: m}], result: (1 - z.result) * n + z.result * last.x};
+  }
+  /* c comes from all tokens before, each of which has gates of its own. */
+  function lstm(row, gate, first, step) {
+    let i, f, g, c = 0, last = 0;
+    for (let t = first; t !== row + step; t += step) {
+      i = gate(0, t, sigmoid), f = gate(1, t, sigmoid), g = gate(2, t, Math.tanh);
+      last = c;
+      c = f.result * last + i.result * g.result;
+    }
+    const o = gate(3, row, sigmoid);
+    return {text: 'o tanh(c_t),  c_t = f c_(t−1) + i g', terms: [['f c_(t−1)', [operand(f.result),
+      operand(last)], f.result * last], ['i g', [operand(i.result), operand(g.result)],
+      i.result * g.result]], lines: [short(o.result) + ' · tanh(' + short(c) + ')'],
+    also: [{title: 'i', sum: i}, {title: 'f', sum: f}, {title: 'g', sum: g}, {title: 'o', sum: o}],
+    result: o.result * Math.tanh(c)};
+  }
+  function simpleRecurrent(of, node, [row, unit]) {
+    const at = t => [affine(of, node, ['w'], t, unit), sigmoid(affine(of, node, ['w_f', 'b_f'], t,
+      unit))];
+    let c = 0, last, u, f;
+    for (let t = 0; t <= row; t++) [u, f] = at(t), last = c, c = f * last + (1 - f) * u;
+    const sums = [['w'], ['w_f', 'b_f']].map(names => product(of, node, reader(of, node), 'value',
+      names, row, unit));
+    return {text: 'relu(f c_(t−1) + (1 − f) u)', terms: [['f c_(t−1)', [operand(f), operand(last)],
+      f * last], ['(1 − f) u', [operand(1 - f), operand(u)], (1 - f) * u]], lines: ['f = σ(' +
+      short(sums[1].result) + '),  relu(' + short(c) + ')'], also: [{title: 'u', sum: sums[0]},
+      {title: 'f before σ', sum: sums[1]}], result: Math.max(0, c)};
+  }
+  function highway(of, node, [row, k]) {
+    const [x, c] = [0, 1].map(i => read(of, reader(of, node, i), 'value', row, k));
+    const z = product(of, node, reader(of, node), 'value', ['w', 'b'], row, k);
+    const g = sigmoid(z.result);
+    return {text: 'g x + (1 − g) c', terms: [['g x', [operand(g), x], g * x.x], ['(1 − g) c',
+      [operand(1 - g), c], (1 - g) * c.x]], lines: ['g = σ(' + short(z.result) + ') = ' + short(g)],
+    also: [{title: 'g before σ', sum: z}], result: g * x.x + (1 - g) * c.x};
+  }
+  /* Σ_k z_k w_k + b of a layer behind z, where inner(k) is the sum that makes z_k: that of the
+     largest term is shown, too. */
+  function behind(of, node, name, inner, w, b, unit) {
+    const made = [], width = parameter(of, node, w).shape[1];
+    const sum = dot(k => name + ', k = ' + k, width, k => [operand((made[k] = inner(k)).result),
+      read(of, node, '#' + w, unit, k)]);
+    const k = sum.terms.reduce((most, t, i) => Math.abs(t[2]) > Math.abs(sum.terms[most][2]) ? i
+      : most, 0);
+    if (has(of, node, b)) plus(sum, b, read(of, node, '#' + b, unit));
+    return Object.assign(sum, {text: 'Σ_k ' + name + '_k ' + w + '_k' + (has(of, node, b) ?
+      ' + ' + b : ''), also: [{title: name + '_' + k + ', of the largest term', sum: made[k]}]});
+  }
+  function softmaxOf(list) {
+    const most = Math.max(...list), e = list.map(x => Math.exp(x - most));
+    return e.map(x => x / e.reduce((a, b) => a + b, 0));
+  }
+  /* light_conv, dyn_conv: taps p of each head, u = glu of a linear layer. */
+  function lightConv(of, node, [row, unit]) {
+    const dynamic = node.kind === 'dyn_conv', a = argumentsOf(of, node), d = node.width;
+    const shape = parameter(of, node, dynamic ? 'w_k' : 'w').shape;
+    const taps = dynamic ? Number(a.k || a.list[0] || 7) : shape[1];
+    const heads = dynamic ? shape[0] / taps : shape[0], rows = node.value.shape[0];
+    const first = side(node) === 'decoder' ? 1 - taps : -Math.floor(taps / 2), known = new Map();
+    const u = (t, k) => {
+      const z = i => affine(of, node, ['w_in', 'b_in'], t, i), place = t * d + k;
+      if (!known.has(place)) known.set(place, z(k) * sigmoid(z(k + d)));
+      return known.get(place);
+    };
+    /* the logits of dyn_conv are products of u of this row */
+    const logit = (head, tap) => {
+      if (!dynamic) return read(of, node, '#w', head, tap).x;
+      const w = whole(of, node, '#w_k').x.subarray((head * taps + tap) * d);
+      return Array.from({length: d}, (_, k) => u(row, k) * w[k]).reduce((x, y) => x + y, 0);
+    };
+    const shares = Array.from({length: heads}, (_, head) => softmaxOf(Array.from({length: taps},
+      (_, tap) => logit(head, tap))));
+    const conv = k => Object.assign(dot(tap => 'token ' + (row + first + tap), taps, tap => {
+      const t = row + first + tap, p = shares[Math.floor(k / (d / heads))][tap];
+      return [operand(p), operand(t < 0 || t >= rows ? 0 : u(t, k))];
+    }), {text: 'Σ_tap p_tap u_(t+tap),  u = glu(w_in x + b_in)'});
+    return behind(of, node, 'conv', conv, 'w_out', 'b_out', unit);
+  }
+  /* aop: attention to learned keys and values. */
+  function toParameters(of, node, [row, unit]) {
+    const keys = whole(of, node, '#keys'), values = parameter(of, node, 'values'), d =
+      reader(of, node).width, [heads, count, wide] = keys.shape, value = values.shape[2];
+    const shares = Array.from({length: heads}, (_, h) => {
+      const q = Array.from({length: wide}, (_, k) => affine(of, node, ['w_q'], row, h * wide + k));
+      return softmaxOf(Array.from({length: count}, (_, n) => Math.sqrt(d / wide) * q.reduce((s, x,
+        k) => s + x * keys.x[(h * count + n) * wide + k], 0)));
+    });
+    const context = k => {
+      const h = Math.floor(k / value), scale = Math.sqrt(d);
+      const sum = dot(n => 'key ' + n, count, n => [operand(shares[h][n]), read(of, node, '#values',
+        h, n, k % value)]);
+      return Object.assign(sum, {text: '√d Σ_n P_n V_n', lines: ['times √d = ' + short(scale)],
+        result: sum.result * scale});
+    };
+    return behind(of, node, 'context', context, 'w_o', 'b_o', unit);
+  }
+
+  /* The last row that a row of places may read. */
+  function lastRow(node, row) { return side(node) === 'decoder' ? row : node.value.shape[0] - 1; }
+  function spatialGate(of, node, [row, k]) {
+    const e = node.width, x = whole(of, reader(of, node), 'value').x, g = whole(of, node, '#g').x;
+    const b = whole(of, node, '#b').x, normed = j => {
+      const v = x.subarray((2 * j + 1) * e, (2 * j + 2) * e);
+      const mean = v.reduce((a, y) => a + y, 0) / e;
+      const variance = v.reduce((a, y) => a + (y - mean) * (y - mean), 0) / e;
+      return (v[k] - mean) / Math.sqrt(variance + EPSILON) * g[k] + b[k];
+    };
+    const sum = plus(dot(j => 'token ' + j, lastRow(node, row) + 1, j => [read(of, node, '#w_s',
+      row, j), operand(normed(j))]), 'b_s', read(of, node, '#b_s', row));
+    const u = read(of, reader(of, node), 'value', row, k);
+    return Object.assign(sum, {text: 'u_i (Σ_j w_s_ij norm(v)_j + b_s_i),  x = [u; v]', lines: [
+      'times u = ' + short(u.x)], result: sum.result * u.x});
+  }
+  /* aft: each column has weights of its own. */
+  function attentionFree(of, node, [row, unit]) {
+    const limited = x => Math.exp(Math.max(-30, Math.min(30, x))), last = lastRow(node, row);
+    const w = whole(of, node, '#w'), context = k => {
+      const e = Array.from({length: last + 1}, (_, j) => limited(w.x[row * w.shape[1] + j]) *
+        limited(affine(of, node, ['w_k'], j, k))), all = e.reduce((a, b) => a + b, 0);
+      const open = sigmoid(affine(of, node, ['w_q'], row, k));
+      const sum = dot(j => 'token ' + j, last + 1, j => [operand(e[j] / all), operand(affine(of,
+        node, ['w_v'], j, k))]);
+      return Object.assign(sum, {text: 'σ(q) Σ_j P_j v_j,  P_j: e^(w_ij + k_j) over their sum',
+        lines: ['times σ(q) = ' + short(open)], result: sum.result * open});
+    };
+    return behind(of, node, 'context', context, 'w_o', 'b_o', unit);
+  }
+  /* mlp_src_att: a score is a layer with tanh of query and key. */
+  function additive(of, node, part, at) {
+    const keys = reader(of, node, 1), w = whole(of, node, '#w_s').x;
+    if (part === 'q') return product(of, node, reader(of, node), 'value', ['w_q'], ...at);
+    if (part === 'k') return product(of, node, keys, 'value', ['w_k'], ...at);
+    const count = node.parts.weights.shape[2];
+    if (part === 'value') return Object.assign(dot(j => 'key ' + j, count, j => [read(of, node,
+      'weights', 0, at[0], j), read(of, keys, 'value', j, at[1])]), {text: 'Σ_j P_ij u_j'});
+    if (part !== 'weights') return null;
+    const q = whole(of, node, 'q').x, k = whole(of, node, 'k').x, n = w.length;
+    const score = j => dot(i => 'k = ' + i, n, i => [operand(w[i]), operand(Math.tanh(q[at[1] * n +
+      i] + k[j * n + i]))]);
+    const all = Array.from({length: count}, (_, j) => score(j).result), p = softmaxOf(all);
+    const own = Object.assign(score(at[2]), {text: 'Σ_k w_s_k tanh(q_k + k_k)'});
+    return {text: 'exp(s_ij) / Σ_k exp(s_ik)', heads: ['key', 's_ik', 'P_ik'], terms: all.map((s,
+      j) => [(j === at[2] ? '▸ ' : '') + j, [operand(s)], p[j]]), lines: [], also: [{title:
+      'The score of key ' + at[2], sum: own}], result: p[at[2]]};
+  }
+
   /* By kind: a number of the output of a layer. */
   const SUMS = {
-    embedding: lookedUp, pos: placed, cnn: convolved,
+    embedding: lookedUp, pos: placed, cnn: convolved, rnn: recurrent, birnn: recurrent,
+    ssru: simpleRecurrent, highway: highway, light_conv: lightConv, dyn_conv: lightConv,
+    aop: toParameters, sgu: spatialGate, aft: attentionFree,
+    id: unchanged, dropout: unchanged, rel_pos: unchanged, rope: unchanged,
     learn_pos: (of, node, [row, j]) => summed([read(of, reader(of, node), 'value', row, j),
       read(of, node, '#' + own(of, node), row, j)]),
     types: (of, node, [row, j]) => {
@@ -1019,23 +1299,27 @@ align-items:center;justify-content:start;font-size:13px}
       const from = node.in.map(i => of.nodes[i]).find(n => k < n.width || (k -= n.width, false));
       return summed([read(of, from, 'value', row, k)]);
     },
-    id: (of, node, at) => summed([read(of, reader(of, node), 'value', ...at)]),
-    dropout: (of, node, at) => summed([read(of, reader(of, node), 'value', ...at)]),
     act: (of, node, at) => curved(of, node, at[1], () =>
       summed([read(of, reader(of, node), 'value', ...at)])),
     linear: (of, node, at) => product(of, node, reader(of, node), 'value', ['w', 'b'], ...at),
-    output: (of, node, at) => product(of, node, reader(of, node), 'value', [own(of, node), 'b'], ...at),
+    output: (of, node, at) => product(of, node, reader(of, node), 'value', [own(of, node), 'b'],
+      ...at),
     ff: (of, node, [row, unit]) => curved(of, node, unit, u => product(of, node, reader(of, node),
       'value', ['w', 'b'], row, u)),
     norm: (of, node, at) => normed(of, node, at, true),
     rms_norm: (of, node, at) => normed(of, node, at, false),
     pool: (of, node, [, k]) => {
       const from = reader(of, node), rows = from.value.shape[0];
-      if (argumentsOf(of, node).words.includes('first')) return summed([read(of, from, 'value', 0, k)]);
+      if (argumentsOf(of, node).words.includes('first'))
+        return summed([read(of, from, 'value', 0, k)]);
       const sum = summed(Array.from({length: rows}, (_, i) => read(of, from, 'value', i, k)));
-      return Object.assign(sum, {lines: ['divided by ' + rows + ' rows'], result: sum.result / rows});
+      return Object.assign(sum, {lines: ['divided by ' + rows + ' rows'],
+        result: sum.result / rows});
     }
   };
+  function unchanged(of, node, at) {
+    return summed([read(of, reader(of, node), 'value', ...at)]);
+  }
   function own(of, node, k) { return partName(node, of.params[node.params[k || 0]]).slice(1); }
   function summed(list) {
     return {text: list.length > 1 ? 'a sum' : 'the number itself', terms: list.map(o => [o.node.key,
@@ -1049,7 +1333,9 @@ align-items:center;justify-content:start;font-size:13px}
     const given = read(of, node, part, ...at).x;
     let sum;
     try {
-      sum = node.kind === 'syn_att' || node.kind === 'mh_dot_src_att' ? ofAttention(of, node, part, at)
+      sum = part === PRODUCT ? SCORES.FR(of, node, at)
+        : /^(syn_att|mh_dot_src_att)$/.test(node.kind) ? ofAttention(of, node, part, at)
+        : node.kind === 'mlp_src_att' ? additive(of, node, part, at)
         : part === 'value' && SUMS[node.kind] ? SUMS[node.kind](of, node, at) : null;
     } catch (lacks) {
       if (lacks !== null && typeof lacks !== 'string') throw lacks;
@@ -1081,8 +1367,8 @@ align-items:center;justify-content:start;font-size:13px}
     const box = html('div', {'data-sum': ''}, html('h3', null, 'How ' + name + ' of ' + node.key +
       ' is made'));
     const note = text => add(box, [html('p', {class: 'dim small'}, text)]);
-    if (part.startsWith('#')) return note('A number of the network itself: training made it. ' +
-      'Beside it stands its gradient, where one was computed.');
+    if (part.startsWith('#') && part !== PRODUCT) return note('A number of the network itself: ' +
+      'training made it. Beside it stands its gradient, where one was computed.');
     const sum = explain(of, node, part, at);
     if (!sum) return note('The page does not write this sum out: see the formula of the layer.');
     if (sum.lacks) return note('The page does not hold ' + sum.lacks + ' in full: syn trace with ' +
@@ -1090,10 +1376,12 @@ align-items:center;justify-content:start;font-size:13px}
     add(box, [html('p', {class: 'mono'}, sum.text), termTable(of, sum),
       (sum.lines || []).map(line => html('div', {class: 'mono'}, line)),
       html('p', null, '= ', html('b', {'data-result': ''}, number(sum.result)),
-        html('span', {class: 'dim small'}, '  computed here; the network has ' + number(sum.given)))]);
-    if (sum.also) add(box, [html('h3', null, sum.also.title + ': ' + sum.also.sum.text),
-      termTable(of, sum.also.sum), sum.also.sum.lines.map(line => html('div', {class: 'mono'}, line)),
-      html('p', null, '= ', html('b', null, number(sum.also.sum.result)))]);
+        html('span', {class: 'dim small'}, '  computed here; the network has ' +
+          number(sum.given)))]);
+    for (const {title, sum: part} of sum.also || [])
+      add(box, [html('h3', null, title + ': ' + part.text), termTable(of, part),
+        (part.lines || []).map(line => html('div', {class: 'mono'}, line)),
+        html('p', null, '= ', html('b', null, number(part.result)))]);
     return box;
   }
   /* At first the largest terms: they decide what comes out. */
@@ -1106,8 +1394,9 @@ align-items:center;justify-content:start;font-size:13px}
     const heads = sum.heads || (most > 1 ? ['', 'operand', '× operand', '= product'] : []);
     const rest = terms.slice(few), table = html('table', null, heads.length ? html('tr', null,
       heads.map(h => html(h ? 'th' : 'td', null, h))) : null, terms.slice(0, few).map(row));
-    const others = rest.length ? html('p', {class: 'small'}, 'and ' + rest.length + ' smaller ones, ' +
-      'together ' + number(rest.reduce((s, t) => s + t[2], 0)) + ' ', button('show them', null, () => {
+    const others = rest.length ? html('p', {class: 'small'}, 'and ' + rest.length +
+      ' smaller ones, together ' + number(rest.reduce((s, t) => s + t[2], 0)) + ' ',
+    button('show them', null, () => {
       add(table, rest.map(row)), others.remove();
       table.parentNode.focus();
     })) : null;
@@ -1151,11 +1440,27 @@ align-items:center;justify-content:start;font-size:13px}
   }
   function valueOf(of, node, part) {
     if (part === 'value') return node.value;
+    if (part === PRODUCT) return productOf(of, node);
     if (part.startsWith('#')) {
       const param = of.params.find(p => partName(node, p) === part);
       return param && part === '#alpha' ? sharesOf(param) : param ? param.value : null;
     }
     return node.parts[part] || null;
+  }
+  /* The scores of FR: r1 r2^T of each head. Null: the page does not hold both. */
+  const products = new WeakMap();
+  function productOf(of, node) {
+    const [a, b] = ['r1', 'r2'].map(name => parameter(of, node, name));
+    const x = a && numbers(a, 'x'), y = b && numbers(b, 'x');
+    if (!(x instanceof Float32Array) || !(y instanceof Float32Array)) return null;
+    if (products.has(a)) return products.get(a);
+    const [heads, n, rank] = a.shape, all = new Float32Array(heads * n * n);
+    for (let i = 0; i < all.length; i++) {
+      const left = Math.floor(i / n) * rank, right = (Math.floor(i / (n * n)) * n + i % n) * rank;
+      for (let k = 0; k < rank; k++) all[i] += x[left + k] * y[right + k];
+    }
+    products.set(a, {shape: [heads, n, n], axes: ['head', 'query', 'key'], x: all});
+    return products.get(a);
   }
   /* A mixture of scores: the trained numbers of a head become shares by a softmax. */
   function sharesOf(param) {
@@ -1171,6 +1476,12 @@ align-items:center;justify-content:start;font-size:13px}
   function partName(node, param) {
     return '#' + (param.name.startsWith(node.path + '.') ? param.name.slice(node.path.length + 1)
       : param.name);
+  }
+
+  /* The arrays of a layer: its output, the parts of an attention, its parameters. */
+  function placesOf(of, node) {
+    return ['value'].concat(Object.keys(node.parts), node.params.map(i => partName(node,
+      of.params[i])), has(of, node, 'r1') ? PRODUCT : []);
   }
 
   function detailView(k) {
@@ -1223,8 +1534,7 @@ align-items:center;justify-content:start;font-size:13px}
   function drawDetail() {
     const of = doc(), node = of.nodes[view.node];
     if (!node) return parts.detail.replaceChildren();
-    const names = ['value'].concat(Object.keys(node.parts), node.params.map(i =>
-      partName(node, of.params[i])));
+    const names = placesOf(of, node);
     if (!names.includes(view.part)) view.part = 'value';
     const reads = node.in.map(i => of.nodes[i]);
     const gradient = node.groups.filter(g => g.copies > 1);
@@ -1321,7 +1631,8 @@ align-items:center;justify-content:start;font-size:13px}
       'The weights were not computed, or are more ' +
       'than ' + of.limits.values + ' numbers (syn trace --values).' :
         'This network has no such attention.')]);
-    const rowBox = html('div'), made = html('div', {'aria-live': 'polite'}), picture = html('div', {class: 'scroll'});
+    const rowBox = html('div'), made = html('div', {'aria-live': 'polite'});
+    const picture = html('div', {class: 'scroll'});
     const hover = i => {
       if (i < 0) return;
       view.query = i;
@@ -1429,7 +1740,7 @@ align-items:center;justify-content:start;font-size:13px}
       html('h3', null, 'How the weights of each layer are distributed'),
       html('div', {class: 'grid'}, list.map(o => weightHistogram(of, o))));
   }
-  /* Without what the causal mask hides; heights are logarithms, small weights are by far the most. */
+  /* Without what the causal mask hides; heights are logarithms: most weights are small. */
   function weightHistogram(of, n) {
     const value = n.parts.weights, x = numbers(value, 'x');
     if (!(x instanceof Float32Array)) return null;
@@ -1563,8 +1874,9 @@ align-items:center;justify-content:start;font-size:13px}
     view.node = id;
     if (!keepPos && steps().length && !reached(id, false)) view.pos = id + 1;
     drawText(), drawGraph(), drawDetail(), drawBar();
+    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     if (innerWidth < 820 && !keepPos) parts.detail.scrollIntoView({block: 'nearest',
-      behavior: 'smooth'});
+      behavior: still ? 'auto' : 'smooth'});
   }
   function goTo(pos) {
     const list = steps();
@@ -1616,7 +1928,8 @@ align-items:center;justify-content:start;font-size:13px}
           of.params.reduce((s, p) =>
         s + p.value.shape.reduce((a, b) => a * b, 1), 0).toLocaleString('en') + ' parameters' +
         lossText(of.passes)), view.b < 0
-        ? [featuresView(of), tokenRow('source', tokensOf(of, 'source')), tokenRow('target', tokensOf(of, 'target'))] :
+        ? [featuresView(of), tokenRow('source', tokensOf(of, 'source')),
+          tokenRow('target', tokensOf(of, 'target'))] :
           null),
       view.b < 0 ? html('div', null, answersView(of), numbersView(of)) : null),
       view.b < 0 ? null : html('div', {class: 'two'}, [view.a, view.b].map(i => html('div', null,
@@ -1655,14 +1968,15 @@ align-items:center;justify-content:start;font-size:13px}
       html('span', {class: 'key', style: 'color:var(--' + s[0] + ')'}), s[1])), 'numbers: width');
     parts.main = html('div', {class: 'main'}, html('div', {class: 'card'}, parts.graph, legend),
       parts.detail);
-    const guide = html('div', {class: 'card small'}, html('div', null, 'Below: the network as text, the input and the answer. Click a ' +
-        'layer in the text or in the graph: its values and gradients appear beside it. Begin with ' +
-        'the marked attention, whose weights show which token looks where. Click a number of a map, ' +
-        'or move to it with the arrow keys and press Enter: the sum that made it appears, with its ' +
-        'real operands, and each operand leads to its own sum. ',
-      html('span', {class: 'key', style: 'color:rgb(var(--low))'}), 'below 0 ',
-      html('span', {class: 'key', style: 'color:rgb(var(--high))'}), 'above 0, the paler the ' +
-        'nearer to 0. The arrow keys go through the steps of the computation.'));
+    const guide = html('div', {class: 'card small'}, html('div', null, 'Below: the network as ' +
+      'text, the input and the answer. Click a layer in the text or in the graph: its values and ' +
+      'gradients appear beside it. Begin with the marked attention, whose weights show which ' +
+      'token looks where. Click a number of a map, or move to it with the arrow keys and press ' +
+      'Enter: the sum that made it appears, with its real operands, and each operand leads to ' +
+      'its own sum. ',
+    html('span', {class: 'key', style: 'color:rgb(var(--low))'}), 'below 0 ',
+    html('span', {class: 'key', style: 'color:rgb(var(--high))'}), 'above 0, the paler the ' +
+      'nearer to 0. The arrow keys go through the steps of the computation.'));
     add(root, [html('style', null, CSS), guide, parts.head, parts.bar, parts.main, parts.attention,
       lossView(),
       parts.parameters, tip]);
@@ -1698,6 +2012,6 @@ align-items:center;justify-content:start;font-size:13px}
       return !!found;
     },
     step: goTo,
-    explain: explain, pick: pick
+    explain: explain, pick: pick, places: placesOf, value: valueOf
   };
 }
