@@ -360,8 +360,8 @@ hostile="--data hostile.tsv $small --steps 4 --every 1 -o h"
 chain='pos->res_nd(fixed_att(heads=8))->res_nd(linformer(k=3)) # <script>&"</script>'
 train $hostile --encoder "$chain" --decoder 'res(syn_att)->mh_dot_att' --json >json 2>err
 train $hostile --encoder "$chain" --decoder 'res(syn_att)->mh_dot_att' 2>plain
-mkdir pictures
-"$SYN" trace -m h --data hostile.tsv -o page --log json --count 2 --pgm pictures >out 2>err
+mkdir pictures drawings
+"$SYN" trace -m h --data hostile.tsv -o page --log json --count 2 --pgm pictures --svg drawings >out 2>err
 is 'trace' '0  ' "$? $(cat out) $(cat err)"
 is 'trace: nothing from elsewhere' '2 0' \
   "$(grep -c '<script' page) $(grep -c 'src=\|href="[^d]\|url([^#]\|fetch(\|XMLHttp\|import(' page)"
@@ -375,6 +375,12 @@ is 'trace: the first pattern looks at itself' 1 "$(grep '"path":"encoder.1.1"' p
   grep -c '"weights":{"axes":."head","query","key".,"shape":.8,5,5.,"x":"'"$one")"
 is 'trace: a picture of it' 'P5 40 40 255 0' "$(cd pictures && f=1.encoder.1.1.1.pgm &&
   head -n 3 $f | tr '\n' ' ' && tail -c 1 $f | od -An -tu1 | tr -d ' ')"
+is 'trace: a drawing of each head' 28 "$(ls drawings | wc -l | tr -d ' ')"
+is 'trace: black squares of the diagonal' '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" viewBox="0 0 5 5" shape-rendering="crispEdges">
+<title>encoder.1.1, head 1: attention weights, black is 1</title>
+<rect width="5" height="5" fill="#fff"/>
+<path fill="#000000" d="M0 0h1v1H0zM1 1h1v1H1zM2 2h1v1H2zM3 3h1v1H3zM4 4h1v1H4z"/>
+</svg>' "$(cat drawings/1.encoder.1.1.1.svg)"
 point='\[[0-9]*,[0-9.]*,[0-9.nul]*\]'
 is 'trace: a curve of four points' 1 "$(grep -c "\"loss\":\[$point,$point,$point,$point\],\$" page)"
 "$SYN" trace -m h -o page2 --log plain
@@ -398,6 +404,8 @@ refused 'trace: no log' 1 'syn: data.tsv has no line that syn train prints' \
   trace -m h -o page --log data.tsv
 refused 'trace: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside it: *' \
   trace -m h --data data.tsv -o page --pgm nowhere
+refused 'trace: no folder of drawings' 1 'syn: nowhere/1.*.svg: cannot create a file beside it: *' \
+  trace -m h --data data.tsv -o page --svg nowhere
 refused 'trace: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' trace -m h -o nowhere/page
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \

@@ -339,6 +339,7 @@ static const option trace_options[] = {
     {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},
     {"weights", 0, INT, "2048", "1..", "likewise larger parameters; not given: more in 1 MB"},
     {"pgm", 0, WRITES, "", "DIR", "also writes each map as DIR/SENTENCE.LAYER.HEAD.pgm"},
+    {"svg", 0, WRITES, "", "DIR", "likewise as .svg, in 17 levels of gray"},
     {"cell", 0, INT, "8", "1..64", "pixels of a weight in these"},
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),

@@ -123,34 +123,79 @@ static void trace_curve(tracer *t) {
 
 /* -- pictures of attention maps -- */
 
-/* Writes a map as DIR/SENTENCE.LAYER.HEAD.pgm, for example DIR/1.encoder.1.0.0.1.2.pgm. */
-static void trace_picture(const tracer *t, const char *path, int head, const float *w,
-                          const int size[2]) {
-  const char *folder = opt_text(t->a, "pgm");
-  int cell = opt_int(t->a, "cell");
-  size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
-  buffer name = {NULL, 0, 0};
-  void *out;
-  if (!bytes) return;
-  put(&name, folder, strlen(folder));
-  put_format(&name, "/%d.%s.%d.pgm", t->shown + 1, path, head + 1);
-  put_byte(&name, 0);
-  out = take(bytes, 1);
+/* The level of weight w of a map whose largest is `full`, from 0, white, to 16, black. */
+static int svg_level(float w, float full) {
+  return w > 0.0f && full > 0.0f ? (int)(w / full * 16.0f + 0.5f) : 0; /* NaN: white */
+}
+/* The squares of one level, those of a row beside each other as one rectangle. */
+static void svg_squares(buffer *b, const float *w, const int size[2], float full, int level) {
+  int i, j, begin;
+  for (i = 0; i < size[0]; i++, w += size[1])
+    for (j = 0; j < size[1]; j++) {
+      for (begin = j; j < size[1] && svg_level(w[j], full) == level; j++) continue;
+      if (j > begin) put_format(b, "M%d %dh%dv1H%dz", begin, i, j - begin, begin);
+    }
+}
+/* Weights [size[0], size[1]] as an SVG picture in 17 levels of gray. */
+static void trace_svg(buffer *b, const char *path, int head, const float *w, const int size[2],
+                      int cell) {
+  const float full = picture_largest(w, (size_t)size[0] * (size_t)size[1]);
+  int level;
+  put_format(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+                "viewBox=\"0 0 %d %d\" shape-rendering=\"crispEdges\">\n",
+             (double)size[1] * cell, (double)size[0] * cell, size[1], size[0]);
+  put_format(b, "<title>%s, head %d: attention weights, black is %.3g</title>\n", path, head + 1,
+             (double)full);
+  put_format(b, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", size[1], size[0]);
+  for (level = 1; level <= 16; level++) {
+    const int gray = 255 - (level * 255 + 8) / 16;
+    const size_t before = b->size;
+    size_t begin;
+    put_format(b, "<path fill=\"#%02x%02x%02x\" d=\"", gray, gray, gray);
+    begin = b->size;
+    svg_squares(b, w, size, full, level);
+    if (b->size > begin) put_format(b, "\"/>\n");
+    else b->size = before; /* no weight has this level */
+  }
+  put_format(b, "</svg>\n");
+}
+static void trace_pgm(buffer *b, const float *w, const int size[2], int cell) {
+  const size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
+  void *out = take(bytes, 1);
   attention_picture(w, size, cell, 0.0f, out, bytes);
-  check_written(t->a, "pgm", name.at);
-  write_file(name.at, out, bytes);
+  put(b, out, bytes);
   free(out);
+}
+
+/* Writes a map as DIR/SENTENCE.LAYER.HEAD.FORMAT, for example DIR/1.encoder.1.0.0.1.2.pgm, where
+   option --FORMAT names a folder. */
+static void trace_picture(const tracer *t, const char *format, const char *path, int head,
+                          const float *w, const int size[2]) {
+  const char *folder = opt_text(t->a, format);
+  const int cell = opt_int(t->a, "cell");
+  buffer name = {NULL, 0, 0}, picture = {NULL, 0, 0};
+  if (!*folder || size[0] < 1 || size[1] < 1) return;
+  put(&name, folder, strlen(folder));
+  put_format(&name, "/%d.%s.%d.%s", t->shown + 1, path, head + 1, format);
+  put_byte(&name, 0);
+  check_written(t->a, format, name.at);
+  if (!strcmp(format, "pgm")) trace_pgm(&picture, w, size, cell);
+  else trace_svg(&picture, path, head, w, size, cell);
+  write_file(name.at, picture.at, picture.size);
+  free(picture.at);
   free(name.at);
 }
 
 static void trace_pictures(const tracer *t, const syn_run *r) {
   int layer, head, heads, size[2];
   const char *path;
-  if (!*opt_text(t->a, "pgm")) return;
+  if (!*opt_text(t->a, "pgm") && !*opt_text(t->a, "svg")) return;
   for (layer = 0; (path = syn_model_attention(t->m[0], layer, &heads)) != NULL; layer++)
     for (head = 0; head < heads; head++) {
       const float *w = syn_run_attention(r, layer, head, 0, size);
-      if (w) trace_picture(t, path, head, w, size);
+      if (!w) continue;
+      trace_picture(t, "pgm", path, head, w, size);
+      trace_picture(t, "svg", path, head, w, size);
     }
 }
 
@@ -563,7 +608,8 @@ static void trace_say_idle(const arguments *a) {
   if (*opt_text(a, "model") && !opt_given(a, "input2"))
     say_idle(a, "target2", "there is no --input2");
   if (!text) say_idle(a, "count|alternatives", "there is no --data");
-  if (!*opt_text(a, "pgm")) say_idle(a, "cell", "there is no --pgm");
+  if (!*opt_text(a, "pgm") && !*opt_text(a, "svg"))
+    say_idle(a, "cell", "there is no --pgm and no --svg");
 }
 
 static int run_trace(const arguments *a) {
