@@ -295,8 +295,8 @@
        y_1 .. y_n 3.
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
        (R, D ...). Of texts, sources of classify and prompts of lm are cut and counted: SYN_CUT_...
-     - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
-       sources of tag, mlm and features have no end. Labels of mlm are tokens, 0 as in tag.
+     - Classes of classify begin at 0, tags at 1 (0: nothing is asked of that token); labels of mlm
+       are tokens or 0. Sources of tag, mlm, features have no end; texts of a published mlm 2 and 3.
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source, or rnn(state=source).
      - A decoder packs the weights when it is made: make a new one after training on.
@@ -1461,10 +1461,11 @@ SYN_API int syn_score(syn_run *r, syn_text source, syn_text target, float *log_p
    0; -1: one of the words has no token of its own. Returns how many words the target has; -1: an
    error, also of another task, or where no layer keeps attention weights of the source. */
 SYN_API int syn_align(syn_run *r, syn_text source, syn_text target, int *word, int capacity);
-/* A vector (SYN_VECTOR_MEAN ...) of the output of the encoder, of lm that of the decoder: the mean
-   of classify is what its classes are computed from, but for rounding. Tokens are those of the
-   text with its end; of lm with the begin token, so that there the first says nothing and the last
-   is what the next token is chosen from. out [width]: `width` must be that of the output. Runs no
+/* A vector (SYN_VECTOR_MEAN ...) of the output of the encoder, of lm that of the decoder, of mlm what
+   a last ff -> norm of the encoder reads, the head of BERT: the mean of classify is what its classes
+   are computed from, but for rounding. Tokens are those of the text with its end; of mlm of a
+   published model with begin and end; of lm with the begin token, so that there the first says
+   nothing and the last is what the next token is chosen from. out [width]: `width` must be that of the output. Runs no
    other layers, and needs no `keep`. Returns the width, for a null `out` without a pass; -1: an
    error, out is as it was. */
 SYN_API int syn_embed(syn_run *r, syn_text text, int what, float *out, int width);
@@ -16989,6 +16990,19 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* The value that syn_embed makes vectors of. An encoder of mlm may end with ff -> norm, the head of
+   BERT (Devlin et al. 2019), which is for the hidden tokens: the vectors are what it reads. */
+static int syn__encoded_of(const syn_build *b, const syn_model *m) {
+  const syn__graph *g = b->g;
+  const syn_node *norm = g->nodes[g->values[b->encoder_out].maker], *ff;
+  if (m->task != &syn__tasks[SYN__TASK_MLM] || norm->kind != &syn__kind_norm)
+    return b->encoder_out;
+  ff = g->nodes[g->values[norm->in[0]].maker];
+  if (ff->kind != &syn__kind_ff || strchr(ff->path + strlen("encoder."), '.'))
+    return b->encoder_out;
+  return ff->in[0];
+}
+
 /* The graph of the whole network. The decoder is parsed before the encoder is built, and built
    after it. No memory of weights is needed. */
 static syn_status syn__build_sides(syn_build *b, syn_model *m) {
@@ -17018,7 +17032,7 @@ static syn_status syn__build_sides(syn_build *b, syn_model *m) {
                        "(mh_dot_att), or rnn(state=source): here is none");
   }
   b->layer = NULL;
-  m->encoded = k->encoder ? b->encoder_out : x;
+  m->encoded = k->encoder ? syn__encoded_of(b, m) : x;
   if (x >= 0 && m->task->labels == SYN_EACH && b->g->values[x].stream != SYN_EACH)
     x = syn__node_done(b, syn__node_new(b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(b, m, x)) return m->c->status;
@@ -18033,6 +18047,18 @@ static int syn__cut_of(const syn_model *m, int side, int cut) {
   return syn__several_texts(m, side) ? SYN_CUT_TAIL : SYN_CUT_NONE;
 }
 
+/* 1: sources of mlm stand between a begin and an end token, [CLS] and [SEP] of BERT: the tokenizer
+   is that of a published model which has both. One that was learned for mlm has sentinels. */
+static int syn__source_framed(const syn_model *m) {
+  static const char *const published[] = {"wordpiece", "gpt2", "unigram"}; /* bert, roberta, albert */
+  const syn_tokenizer *t = m->tokenizer[SYN_SRC];
+  size_t i = 0;
+  if (m->task != &syn__tasks[SYN__TASK_MLM] || !t || syn_tokenizer_sentinels(t, NULL)) return 0;
+  while (i < SYN__COUNT(published) && strcmp(syn_tokenizer_type(t), published[i])) i++;
+  return i < SYN__COUNT(published) && syn_tokenizer_number(t, SYN_BEGIN) >= 0 &&
+         syn_tokenizer_number(t, SYN_END) >= 0;
+}
+
 /* A text of one side becomes a sentence of at most `room` tokens; of a longer one `keep` are left.
    A target begins with the begin token; a source ends with the end token, except for tag, which has
    a label for every token. */
@@ -18057,7 +18083,8 @@ static syn_status syn__no_source(syn_context *c, const syn_model *m, syn_text so
 static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side, syn_text text,
                                    syn__sentence *s) {
   const syn_tokenizer *t = m->tokenizer[side];
-  const int begin = side == SYN_TGT, end = !begin && syn__source_ends(m), own = begin + end;
+  const int framed = side == SYN_SRC && syn__source_framed(m), begin = side == SYN_TGT || framed;
+  const int end = framed || (!begin && syn__source_ends(m)), own = begin + end;
   const int several = syn__several_texts(m, side) ? SYN_CUT_TEXTS : 0;
   int most = s->room - own, n = syn_tokenizer_cut(t, text, s->cut | several, s->ids + begin, most);
   char number[24] = "";
@@ -18077,7 +18104,7 @@ static syn_status syn__sentence_of(syn_context *c, const syn_model *m, int side,
     n = most;
   }
   if (begin) s->ids[0] = SYN_BEGIN;
-  if (end) s->ids[n] = SYN_END;
+  if (end) s->ids[begin + n] = SYN_END;
   s->length = n + own;
   return SYN_OK;
 }
@@ -26061,14 +26088,19 @@ static syn_status syn__data_labels(const syn_data *d, const syn_model *m,
 /* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
   syn__data_text src, tgt;
-  int n_src, n_tgt, tag;
+  size_t at;
+  int n_src, n_tgt, tag, framed;
   if (!d || !syn__given(d->c, m, "model") || syn__data_busy(d))
     return syn__refusal(d ? d->c : NULL);
+  framed = syn__source_framed(m);
+  at = d->n_tokens;
   if (m->config.src_features)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a text, but rows of the source of this "
                      "model are %d numbers: syn_data_add_features", syn__data_number(d),
                      m->config.src_features);
   src = syn__data_text_of(d, m, SYN_SRC, source);
+  src.before = framed;
+  src.room = syn__max(src.room - 2 * framed, 0);
   tgt = syn__data_text_of(d, m, SYN_TGT, target);
   if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
@@ -26089,7 +26121,11 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
     if (m->task->classes && syn__data_labels(d, m, &src, n_src, &tgt)) return d->c->status;
   }
   n_tgt = tag ? n_src : syn__min(tgt.n, tgt.room);
-  if (syn__data_commit(d, n_src, n_tgt)) return d->c->status;
+  if (syn__data_commit(d, n_src + 2 * framed, n_tgt)) return d->c->status;
+  if (framed) {
+    d->tokens[at] = SYN_BEGIN;
+    d->tokens[at + (size_t)n_src + 1] = SYN_END;
+  }
   d->cut_rows += n_src < src.n || (!tag && n_tgt < tgt.n);
   d->cut_tokens += (size_t)(src.n - n_src) + (size_t)(tag ? 0 : tgt.n - n_tgt);
   return SYN_OK;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command-line tool: sampling at the ends of its options, the unknown token, --init with other tokens.
+# The command-line tool: sampling at the ends of its options, the unknown token, --init with other tokens, vectors.
 # Run from anywhere: sh tests/test_decode.sh    CC names the compiler, SYN a tool already built.
 # Ends with "decode: N checks, N failed"; exit 1 when any failed.
 
@@ -58,6 +58,26 @@ is 'init: a tokenizer of its own knows all' '' "$(grep 'unknown' err)"
 tr 'ab' 'ba' <data.tsv >swapped.tsv # the same letters: all of it, whatever their numbers
 "$SYN" train --data swapped.tsv --init m --tokenizer char --steps 1 --lr 1e-9 -o n 2>err
 is 'init: the same letters' '' "$(grep 'in part' err)"
+
+# -- vectors: a line of numbers for each line; the same in JSON --
+printf 'ab\n\nabcdeabcdeabc\n' >few
+"$SYN" run -m m --vectors mean few >out 2>err
+is 'vectors: status' 0 $?
+is 'vectors: numbers of each line' '16 0 16 ' "$(awk '{ printf "%d ", NF }' out)"
+has 'vectors: a line that is cut' '*line 3 has 14 tokens*the model takes 9*' "$(cat err)"
+"$SYN" run -m m --vectors mean --json --nbest 3 --beam 2 few >json 2>err
+is 'vectors: JSON' same "$(sed 's/.*\[\(.*\)\]}$/\1/; s/,/ /g' json | cmp -s - out && echo same || echo different)"
+has 'vectors: JSON, a line that is cut' '{"line":3,"too_long":true,"vector":\[*' "$(tail -1 json)"
+has 'vectors: no search' '*--beam has no effect*--nbest has no effect*' "$(tr '\n' ' ' <err)"
+is 'vectors: other rows' 3 "$(for rows in mean first last; do "$SYN" run -m m --vectors $rows few 2>err | cksum; done | sort -u | wc -l | tr -d ' ')"
+echo abc >text
+"$SYN" train --task lm --data text --tokenizer char --d-model 4 --heads 2 --max-len 9 --steps 1 -o lm 2>err
+"$SYN" run -m lm --vectors mean few >out 2>err
+has 'vectors of lm' '2 *wants an encoder*lm is for lm*mlm (bert and its kin)*syn_embed*' "$? $(cat err)"
+printf 'A\t1 2\nB\t3 4\n' >rows
+"$SYN" train --task classify --features 2 --data rows --d-model 4 --heads 2 --max-len 9 --steps 1 -o features 2>err
+"$SYN" run -m features --vectors mean few >out 2>err
+has 'vectors of features' '2 *reads text, but the source of features is rows of 2 numbers*' "$? $(cat err)"
 
 echo "decode: $checks checks, $failed failed"
 [ "$failed" = 0 ]

@@ -27,11 +27,31 @@ answers qwen2 8
 answers t5-v1_0 6
 answers t5-v1_1 6
 answers marian 6
-answers bert 6
+answers bert 10
 has 'bert: a masked language model with one table' '*task mlm*tie all*' "$(cat info)"
-answers roberta 4
+answers roberta 8
 has 'roberta: the same' '*task mlm*tie all*' "$(cat info)"
-answers albert 4
+answers albert 8
+# vectors of lines: the tokens stand between [CLS] and [SEP], and what predicts hidden tokens is left out
+printf '[PAD]\n[CLS]\n[SEP]\n[UNK]\n[MASK]\n' >vocab.txt
+for letter in a b c d e f g h i j k l m n; do echo $letter; done >>vocab.txt
+for name in bert roberta albert; do
+  "$SYN" import made/$name --tokenizer vocab.txt -o m.safetensors >/dev/null
+  python3 - made/$name/expected.json >line <<'end'
+import json, sys
+print(*(chr(92 + i) for i in json.load(open(sys.argv[1]))["inputs"][0]["ids"][1:-1]))
+end
+  for rows in mean first; do
+    "$SYN" run -m m.safetensors --vectors $rows line >out
+    is "$name: vector, $rows" equal "$(python3 - made/$name/expected.json out $rows <<'end'
+import json, sys
+wanted = json.load(open(sys.argv[1]))["inputs"][0]["mean_pooled" if sys.argv[3] == "mean" else "last_hidden_first_row"]
+got = [float(x) for x in open(sys.argv[2]).read().split()]
+print("equal" if len(got) == len(wanted) and max(abs(a - b) for a, b in zip(got, wanted)) < 1e-5 else got)
+end
+)"
+  done
+done
 # llama2.c in three versions, CTranslate2 in two: model.bin
 answers llama2c-0 8
 answers llama2c-1 8

@@ -939,6 +939,57 @@ static void answers_tags(void) {
   tags_are(&c, "bpe:20", 0, "ab\nee", "X", NULL, 0);
 }
 
+/* mlm of a published tokenizer: texts stand between a begin and an end token; the head, a last ff -> norm of the
+   encoder's own chain, is no part of a vector. */
+static void answers_masked(const char *encoder, const char *path) {
+  static const char *const names[] = {"[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", "a", "b"};
+  syn_limits l = small(1);
+  syn_tokenizer_parts parts;
+  syn_corruption how;
+  syn_text tokens[7];
+  syn_context c;
+  syn_config k = config_of("tag");
+  syn_tokenizer *t;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  float v[8], w[8];
+  int i, n;
+  const int *ids;
+  syn_context_init(&c, NULL);
+  memset(&parts, 0, sizeof parts);
+  for (i = 0; i < 7; i++) tokens[i] = syn_text_of(names[i]);
+  parts.kind = "wordpiece";
+  parts.count = 7;
+  parts.tokens = tokens;
+  parts.special[0] = 0, parts.special[1] = 3, parts.special[2] = 1, parts.special[3] = 2;
+  t = syn_tokenizer_from(&c, &parts);
+  k.task = "mlm";
+  k.encoder = encoder;
+  k.src_vocab = syn_tokenizer_size(t);
+  m = syn_model_new(&c, &k);
+  CHECK(m && t, "%s", c.message);
+  syn_model_set_tokenizers(m, t, NULL);
+  r = syn_run_new(&c, m, &l);
+  CHECK(!syn_run_text(r, text_of("a b b"), nothing_of()) && !syn_run_vector(r, path, 0, 0, w, 8), "%s", c.message);
+  ids = syn_run_tokens(r, SYN_SRC, 0, &n);
+  CHECK(n == 5 && ids[0] == SYN_BEGIN && ids[1] == syn_tokenizer_id(t, 5) && ids[3] == ids[2] && ids[4] == SYN_END,
+        "%d tokens", n);
+  CHECK(syn_embed(r, text_of("a b b"), 0, v, 8) == 8 && !memcmp(v, w, sizeof v), "%s: %s", path, c.message);
+  d = syn_data_new(&c);
+  memset(&how, 0, sizeof how);
+  how.first = syn_tokenizer_id(t, 4);
+  how.count = k.src_vocab;
+  how.mask = 1;
+  syn_data_corrupt(d, &how);
+  CHECK(!syn_data_add_text(d, m, text_of("a b a"), nothing_of()), "%s", c.message);
+  ids = syn_data_row(d, 0, SYN_SRC, &n);
+  CHECK(n == 5 && ids[0] == SYN_BEGIN && ids[1] == ids[3] && ids[4] == SYN_END, "%d tokens of a row", n);
+  syn_data_free(d);
+  syn_run_free(r);
+  syn_model_free(m);
+}
+
 static void test_answers(void) {
   float p[2];
   int word[2];
@@ -947,6 +998,10 @@ static void test_answers(void) {
   answers_embed("tag", "encoder.2");
   answers_embed("seq2seq", "encoder.2");
   answers_embed("lm", "decoder.2");
+  answers_masked("learn_pos -> types -> res(syn_att(V)) -> norm -> ff(act=gelu) -> norm", "encoder.3");
+  answers_masked("learn_pos -> res(ffl) -> norm", "encoder.2");
+  answers_masked("learn_pos -> repeat(2, ff -> norm)", "encoder.1.1.1");
+  answers_masked("learn_pos -> linear", "encoder.1");
   answers_score("lm");
   answers_score("seq2seq");
   answers_align();

@@ -363,6 +363,7 @@ def bert(t, kind="bert"):
             x = normed(at + names[4], add(x, dense(at + names[3], attention(q, k, v), D, D)))
             y = dense(at + names[6], each(gelu, dense(at + names[5], x, FF, D)), D, FF)
             x = normed(at + names[7], add(x, y))
+        logits.hidden = x
         logits.pooler = each(math.tanh, dense(prefix + "pooler" + ("" if albert else ".dense"), x[:1], D, D))
         logits.follows = None if albert or roberta else dense("cls.seq_relationship", logits.pooler, 2, D)[0]
         y = each(gelu, dense(names[8] + "dense", x, narrow, D))
@@ -445,12 +446,14 @@ def seq2seq_answers(t, logits, config):
 def tag_answers(t, logits, config):
     inputs = []
     for first, second in ((3, 0), (2, 5)):
-        ids = [1] + [t.random.randrange(4, VOCABULARY) for _ in range(first)] + [2]
+        ids = [1] + [t.random.randrange(5, VOCABULARY) for _ in range(first)] + [2]
         types = [0] * len(ids)
         if second:
-            ids += [t.random.randrange(4, VOCABULARY) for _ in range(second)] + [2]
+            ids += [t.random.randrange(5, VOCABULARY) for _ in range(second)] + [2]
             types += [1] * (second + 1)
         inputs.append({"ids": ids, "token_types": types, "logits": logits(ids, types), "pooler": logits.pooler[0]})
+        inputs[-1]["mean_pooled"] = [sum(column) / len(ids) for column in zip(*logits.hidden)]
+        inputs[-1]["last_hidden_first_row"] = logits.hidden[0]
         if logits.follows:
             inputs[-1]["seq_relationship"] = logits.follows
     return inputs

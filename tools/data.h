@@ -432,27 +432,41 @@ static int encode_cut(const encoder *e, task of, const syn_tokenizer *t, syn_tex
   return syn_tokenizer_cut(t, text, cut + (of == CLASSIFY ? SYN_CUT_TEXTS : 0), e->ids, most);
 }
 
-/* Encodes into e->ids and returns the number of tokens. A text of n bytes has at most 3 n + 1, but
-   of some published models more. */
+/* 1: a source stands between a begin and an end token, [CLS] and [SEP] of BERT: that of mlm whose
+   tokenizer is of a published model which has both. One that was learned has sentinels. */
+static int is_framed(task of, const syn_tokenizer *t) {
+  return of == MLM && !syn_tokenizer_sentinels(t, NULL) && syn_tokenizer_number(t, SYN_BEGIN) >= 0 &&
+         syn_tokenizer_number(t, SYN_END) >= 0;
+}
+/* Puts these tokens around e->ids [n], which has room for them; returns the new n. */
+static int put_frame(encoder *e, int n) {
+  memmove(e->ids + 1, e->ids, (size_t)n * sizeof *e->ids);
+  e->ids[0] = SYN_BEGIN;
+  e->ids[n + 1] = SYN_END;
+  return n + 2;
+}
+
+/* Encodes into e->ids, which keeps room for a begin and an end, and returns the number of tokens. A
+   text of n bytes has at most 3 n + 1, but of some published models more. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   int n, i;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
-  if (e->cap < 3 * text.size + 2) {
+  if (e->cap < 3 * text.size + 4) {
     free(e->ids);
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
   n = encode_cut(e, of, t, text, 0, (int)e->cap);
   if (n > (int)e->cap) {
-    e->cap = (size_t)n;
+    e->cap = (size_t)n + 2;
     e->ids = (int *)grow(e->ids, e->cap, sizeof *e->ids);
     encode_cut(e, of, t, text, 0, n);
   }
   e->invalid += (double)syn_text_invalid(text);
   for (i = 0; i < n; i++) e->unknown += e->ids[i] == SYN_UNKNOWN;
   e->tokens += n;
-  return n;
+  return is_framed(of, t) ? put_frame(e, n) : n;
 }
 static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
   return encode_task(e, SEQ2SEQ, t, text);

@@ -26,11 +26,11 @@ static size_t masked_find(syn_text text, syn_text name) {
   return text.size;
 }
 
-/* Encodes a text in which the name of `mask`, as <0>, stands for hidden tokens; returns how many
-   tokens e->ids has. Tokenizers of published models know that name; for others the text is cut
-   there. The spaces beside it belong to the words, and the tokenizer adds them by itself, but where
-   tokens are characters or bytes. */
-static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
+/* The tokens of a text in which the name of `mask`, as <0>, stands for hidden tokens; returns how
+   many e->ids has. Tokenizers of published models know that name; for others the text is cut there.
+   The spaces beside it belong to the words, and the tokenizer adds them by itself, but where tokens
+   are characters or bytes. */
+static int masked_tokens(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
   const syn_text name = mask < 0 ? syn_text_of("") : syn_tokenizer_piece(t, mask, 1);
   const char *type = syn_tokenizer_type(t);
   const int joined = strcmp(type, "char") == 0 || strcmp(type, "byte") == 0;
@@ -48,7 +48,7 @@ static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text 
     if (!joined && !last && at && part.at[at - 1] == ' ') part.size--;
     if (!joined && count && part.size && *part.at == ' ') part.at++, part.size--;
     n = part.size ? encode(e, t, part) : 0;
-    all = (int *)grow(all, (size_t)(count + n + 1), sizeof *all);
+    all = (int *)grow(all, (size_t)(count + n + 3), sizeof *all);
     if (n) memcpy(all + count, e->ids, (size_t)n * sizeof *all);
     count += n;
     if (last) break;
@@ -60,6 +60,11 @@ static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text 
   e->ids = all;
   e->cap = (size_t)count;
   return count;
+}
+/* The same as a source of mlm. */
+static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
+  const int n = masked_tokens(e, t, mask, text);
+  return is_framed(MLM, t) ? put_frame(e, n) : n;
 }
 
 /* What a model finds in hidden places. */
@@ -111,7 +116,7 @@ static masked_scores masked_lines(syn_context *c, const syn_model *m, encoder *e
   k.mask = 1;
   for (i = 0; i < l->count; i++) {
     syn_random random = {i};
-    const int n = encode(e, t, l->at[i]);
+    const int n = encode_task(e, MLM, t, l->at[i]);
     if (n < 1 || n > most) {
       s.left++;
       continue;

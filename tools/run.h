@@ -44,6 +44,7 @@ typedef struct runner {
   int raw;         /* eval: a class may hold a carriage return, which its reference has, too */
   int rows;        /* run: most tokens of a batch */
   int mask;        /* mlm: the token that hides others, -1: none */
+  int vectors;     /* run --vectors: SYN_VECTOR_..., -1: none */
   int most;        /* most tokens of an input, its end or begin token included */
   uint64_t seed;
   syn_decode_config config;
@@ -88,6 +89,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->c = c;
   r->m = m;
   r->of = task_of(syn_model_config(m)->task);
+  r->vectors = -1;
   r->lm = r->of == LM;
   r->out = syn_model_tokenizer(m, SYN_TGT);
   r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
@@ -112,10 +114,19 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->config.best = 1;
 }
 
-/* classify and tag need no decoder: one forward pass gives the logits of a batch. */
+/* classify and tag need no decoder: one forward pass gives the logits of a batch. Vectors need the
+   encoder alone, a line at a time. */
 static void runner_ready(runner *r) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
+  if (r->vectors >= 0) {
+    limits.sentences = limits.tgt_rows = 1;
+    limits.src_rows = r->most;
+    limits.cut = r->config.cut;
+    r->run = syn_run_new(r->c, r->m, &limits);
+    check_use(r->c);
+    return;
+  }
   if (r->of >= CLASSIFY) {
     limits.sentences = r->batch;
     limits.src_rows = r->rows = r->most < 1024 ? 1024 : r->most;
@@ -168,20 +179,21 @@ static void put_json(buffer *b, syn_text t) {
   put_byte(b, '"');
 }
 
-/* The begin of an object of --json; what holds of few lines has no field in the others. */
-static void head_json(char head[160], const job *j, int rank, float score) {
-  int n = snprintf(head, 160, "{\"line\":%lu,\"rank\":%d,\"score\":%.6f,", (unsigned long)j->line,
-                   rank + 1, (double)score);
+/* The begin of an object of --json, up to the value of its last field; what holds of few lines has
+   no field in the others. */
+static void head_json(char head[160], const job *j, const char *scores, const char *last) {
+  int n = snprintf(head, 160, "{\"line\":%lu,%s", (unsigned long)j->line, scores);
   if (j->unknown) n += snprintf(head + n, 160 - (size_t)n, "\"unknown\":%d,", j->unknown);
-  snprintf(head + n, 160 - (size_t)n, "%s\"text\":", j->cut ? "\"too_long\":true," : "");
+  snprintf(head + n, 160 - (size_t)n, "%s\"%s\":", j->cut ? "\"too_long\":true," : "", last);
 }
 
 /* Appends one hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an
    object. */
 static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
-  char head[160];
+  char head[160], scores[60];
   int several = r->config.best > 1;
-  if (r->json) head_json(head, j, rank, score);
+  snprintf(scores, sizeof scores, "\"rank\":%d,\"score\":%.6f,", rank + 1, (double)score);
+  if (r->json) head_json(head, j, scores, "text");
   else snprintf(head, sizeof head, "%lu\t%.6f\t", (unsigned long)j->line, (double)score);
   if (r->json || several) put(&j->out, head, strlen(head));
   if (r->json) put_json(&j->out, text), put_byte(&j->out, '}');
@@ -292,23 +304,49 @@ static void decode_lines(runner *r, job *const *jobs, size_t n) {
   free(seeds);
 }
 
-/* Appends the class of one sentence, or its best classes with --nbest; tag: the best tag of each
-   token. The score is the log probability, for tag its sum over the tokens. */
-/* The numbers of regress, with blanks between. Nine digits give a float back exactly. */
+/* Appends numbers with `between` in their gaps. Nine digits give a float back exactly. */
+static void put_floats(buffer *b, const float *y, int n, const char *between) {
+  char digits[32];
+  int i;
+  for (i = 0; i < n; i++) {
+    snprintf(digits, sizeof digits, "%s%.9g", i ? between : "", (double)y[i]);
+    put(b, digits, strlen(digits));
+  }
+}
+
+/* The numbers of regress. */
 static void put_numbers(const runner *r, job *j, int sentence) {
-  int rows, i, n;
+  int rows;
   const float *y = syn_run_logits(r->run, sentence, &rows);
   buffer text = {NULL, 0, 0};
-  char digits[32];
-  n = rows * syn_model_config(r->m)->outputs;
-  for (i = 0; i < n; i++) {
-    snprintf(digits, sizeof digits, "%s%.9g", i ? " " : "", (double)y[i]);
-    put(&text, digits, strlen(digits));
-  }
+  put_floats(&text, y, rows * syn_model_config(r->m)->outputs, " ");
   put_hypothesis(r, j, 0, buffer_text(&text), 0.0f);
   free(text.at);
 }
 
+/* --vectors: appends the vector of a line, with --json as a list; of one that is skipped an empty
+   line or list. */
+static void put_vector(const runner *r, job *j) {
+  const syn_text text = buffer_text(&j->text);
+  const int n = j->skip ? 0 : syn_embed(r->run, text, r->vectors, NULL, 0);
+  float *x = (float *)take((size_t)n, sizeof *x);
+  char head[160];
+  int i;
+  if (n) syn_embed(r->run, text, r->vectors, x, n);
+  check(r->c);
+  for (i = 0; i < n; i++)
+    if (!(fabs((double)x[i]) < (double)INFINITY))
+      fail(FAILED_JOB, "the vector of line %lu is not of numbers: weights are none, or far too large",
+           (unsigned long)j->line);
+  if (r->json) head_json(head, j, "", "vector"), put(&j->out, head, strlen(head));
+  if (r->json) put_byte(&j->out, '[');
+  put_floats(&j->out, x, n, r->json ? "," : " ");
+  put(&j->out, "]}\n" + 2 * !r->json, (size_t)(r->json ? 3 : 1));
+  free(x);
+}
+
+/* Appends the class of one sentence, or its best classes with --nbest; tag: the best tag of each
+   token. The score is the log probability, for tag its sum over the tokens. */
 static void put_classes(const runner *r, job *j, int sentence) {
   int rank, rows = r->of == TAG ? j->count : 1, i;
   int *ids = (int *)take((size_t)rows, sizeof *ids);
@@ -415,8 +453,10 @@ static void decode_jobs(runner *r, job *jobs, size_t n) {
   job **read = (job **)take(n, sizeof *read);
   size_t count = 0, i;
   syn_text none = {NULL, 0};
-  for (i = 0; i < n; i++)
-    if (!jobs[i].skip) read[count++] = &jobs[i];
+  for (i = 0; i < n; i++) {
+    if (r->vectors >= 0) put_vector(r, &jobs[i]);
+    else if (!jobs[i].skip) read[count++] = &jobs[i];
+  }
   if (r->of >= CLASSIFY) classify_lines(r, read, count);
   else if (!r->stream) decode_lines(r, read, count);
   for (i = 0; i < count && r->stream; i++) decode_stream(r, read[i]);
@@ -450,9 +490,11 @@ static void say_long_lines(const runner *r) {
 
 /* Cuts a line to what the model takes; the prompt of a language model to half of it, so that there
    is room to continue. */
-static void job_cut(const runner *r, job *j, syn_text text) {
-  j->count = r->lm ? r->most / 2 : r->most - has_end(r->of);
+static void job_cut(runner *r, job *j, syn_text text) {
+  const int framed = is_framed(r->of, r->in), own = has_end(r->of) + 2 * framed;
+  j->count = r->lm ? r->most / 2 : r->most > own ? r->most - own : 0;
   encode_cut(&r->e, r->of, r->in, text, r->cut, j->count);
+  if (framed) j->count = put_frame(&r->e, j->count);
 }
 
 /* Encodes one line. One that is too long is handled by --too-long; 0: it ends the run. A line of
@@ -476,8 +518,8 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
   if (r->features) return signal_fill(r, j, text);
   if (!r->lm && is_blank(text)) text.size = 0;
   j->skip = text.size == 0 && !r->lm;
-  j->count = r->of == MLM ? encode_masked(&r->e, r->in, r->mask, text)
-                          : encode_task(&r->e, r->of, r->in, text);
+  j->count = r->of == MLM && r->vectors < 0 ? encode_masked(&r->e, r->in, r->mask, text)
+                                            : encode_task(&r->e, r->of, r->in, text);
   for (i = 0; i < j->count; i++) j->unknown += r->e.ids[i] == SYN_UNKNOWN;
   if (j->count + has_end(r->of) > r->most) {
     say_long(r, j);
@@ -487,7 +529,8 @@ static int job_fill(runner *r, job *j, size_t line, syn_text text) {
     job_cut(r, j, text);
   }
   j->skip |= j->count == 0 && !r->lm;
-  if (r->of < CLASSIFY && !r->stream) return put(&j->text, text.at, text.size), 1;
+  if (r->vectors >= 0 || (r->of < CLASSIFY && !r->stream))
+    return put(&j->text, text.at, text.size), 1;
   j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
   memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
   return 1;
@@ -566,6 +609,22 @@ static void run_say(const runner *r, const char *path) {
 #define SEARCH_OPTIONS "beam|alpha|max-len|temperature|top-k|top-p|unknown|type|seed"
 #define NO_SEARCH "classes and tags are chosen without a search"
 
+/* --vectors: refuses models of which there are none. */
+static void vectors_configure(runner *r, const arguments *a) {
+  static const char *const names[] = {"mean", "last", "first"}; /* SYN_VECTOR_... */
+  r->vectors = 2;
+  while (r->vectors >= 0 && strcmp(opt_text(a, "vectors"), names[r->vectors]) != 0) r->vectors--;
+  if (r->vectors < 0) return;
+  if (r->lm)
+    fail(WRONG_USE, "run --vectors wants an encoder, which reads a line from both sides; %s is for lm "
+         "and has none. Models of mlm (bert and its kin), classify, tag and seq2seq (t5, marian) do; "
+         "in C syn_embed makes vectors of lm, too", opt_text(a, "model"));
+  if (r->features)
+    fail(WRONG_USE, "run --vectors reads text, but the source of %s is rows of %d numbers",
+         opt_text(a, "model"), r->features);
+  say_idle(a, SEARCH_OPTIONS "|nbest|batch", "a vector needs no search");
+}
+
 /* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
    alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
@@ -574,6 +633,9 @@ static void run_configure(runner *r, const arguments *a) {
   r->config.top_p = (float)opt_number(a, "top-p");
   if (r->config.top_p <= 0.0f) r->config.top_p = FLT_MIN;
   r->config.unknown = opt_flag(a, "unknown");
+  vectors_configure(r, a);
+  r->json = opt_flag(a, "json");
+  if (r->vectors >= 0) return;
   if (r->of >= CLASSIFY) say_idle(a, SEARCH_OPTIONS, NO_SEARCH);
   else if (r->config.temperature > 0.0f)
     say_idle(a, r->config.beam > 1 ? "beam|alpha" : "alpha", "--temperature samples");
@@ -586,7 +648,6 @@ static void run_configure(runner *r, const arguments *a) {
     fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d",
          r->config.beam, r->config.best);
   r->seed = opt_big(a, "seed");
-  r->json = opt_flag(a, "json");
   r->config.score = r->json && r->config.beam == 1;
   r->terminal = !a->word_count && is_terminal(0);
   if (r->terminal) r->batch = 1;

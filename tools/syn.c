@@ -205,6 +205,11 @@ static const option run_options[] = {
      "samples from the most probable tokens that first reach this sum; 0: the first alone; 1: from all"},
     {"unknown", 0, FLAG, "off", "", "outputs may hold the unknown token, as U+FFFD"},
     {"seed", 0, BIG, "1", "", "of sampling"},
+    {"vectors", 0, CHOICE, "no", "no|mean|first|last",
+     "instead of an output the vector of each line: the mean, the first or the last row of the "
+     "encoder's output, numbers of nine digits with a blank between them (--json: a list, \"vector\"). "
+     "Rows are those of the line's tokens with the end; of bert and its kin with begin and end, in "
+     "front of the head, a last ff -> norm. A line without tokens has an empty one"},
     WORK_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};

@@ -542,9 +542,9 @@ static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
          train_hides(r));
   syn_data_corrupt(d, &k);
   for (i = 0; i < p->count; i++) {
-    n = encode(e, r->tokenizer[0], p->side[0][i]);
+    n = encode_task(e, r->of, r->tokenizer[0], p->side[0][i]);
     syn_corrupt_sizes(&k, n, &n_src, &n_tgt);
-    if (n < 2) count[0]++;
+    if (n < 2 + 2 * is_framed(r->of, r->tokenizer[0])) count[0]++;
     else if (n_src >= room || n_tgt >= room) count[1]++;
     else syn_data_add(d, e->ids, n, NULL, 0);
   }
