@@ -41,6 +41,7 @@ for name in bert roberta albert; do
 import json, sys
 print(*(chr(92 + i) for i in json.load(open(sys.argv[1]))["inputs"][0]["ids"][1:-1]))
 end
+  is "$name: a hidden token" 0 "$(echo 'a [MASK] b' | "$SYN" run -m m.safetensors | grep -c 'MASK\|UNK')"
   for rows in mean first; do
     "$SYN" run -m m.safetensors --vectors $rows line >out
     is "$name: vector, $rows" equal "$(python3 - made/$name/expected.json out $rows <<'end'
@@ -52,6 +53,10 @@ end
 )"
   done
 done
+yes 'a b c d e f g h' | head -40 >lines
+"$SYN" train --task mlm --init m.safetensors --data lines --steps 60 --lr 0.01 --batch 400 -o trained.safetensors 2>err
+is 'training on: status' 0 $?
+is 'training on: hidden tokens' 'h' "$(echo 'a b c d e f g [MASK]' | "$SYN" run -m trained.safetensors | awk '{ print $8 }')"
 # llama2.c in three versions, CTranslate2 in two: model.bin
 answers llama2c-0 8
 answers llama2c-1 8

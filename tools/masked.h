@@ -8,12 +8,12 @@
 /* The token that hides others: the first sentinel; of published models the one with a known name.
    -1: none. */
 static int mask_of(const syn_tokenizer *t) {
-  static const char *const names[] = {"[MASK]", "<mask>"};
+  char name[8];
   int first, i, n = t ? syn_tokenizer_size(t) : 0;
   if (t && syn_tokenizer_sentinels(t, &first)) return first;
   for (i = n - 1; i >= 0; i--) {
-    const syn_text piece = syn_tokenizer_piece(t, i, 1);
-    if (text_is(piece, names[0]) || text_is(piece, names[1])) break;
+    syn_tokenizer_name(t, i, name, sizeof name);
+    if (!strcmp(name, "[MASK]") || !strcmp(name, "<mask>")) break;
   }
   return i;
 }
@@ -31,12 +31,15 @@ static size_t masked_find(syn_text text, syn_text name) {
    The spaces beside it belong to the words, and the tokenizer adds them by itself, but where tokens
    are characters or bytes. */
 static int masked_tokens(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
-  const syn_text name = mask < 0 ? syn_text_of("") : syn_tokenizer_piece(t, mask, 1);
+  char spelled[8] = "";
+  syn_text name;
   const char *type = syn_tokenizer_type(t);
   const int joined = strcmp(type, "char") == 0 || strcmp(type, "byte") == 0;
   const encoder before = *e; /* its counts */
   int *all = NULL, count = 0, n = encode(e, t, text), i, last;
   size_t at;
+  if (mask >= 0) syn_tokenizer_name(t, mask, spelled, sizeof spelled);
+  name = syn_text_of(spelled);
   for (i = 0; i < n && e->ids[i] != mask; i++) continue;
   if (i < n || !name.size || masked_find(text, name) == text.size) return n;
   e->unknown = before.unknown, e->tokens = before.tokens, e->invalid = before.invalid;

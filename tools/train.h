@@ -265,6 +265,7 @@ static void init_tokenizers(training *r, const pairs *p) {
     check(&r->c);
     free(bytes);
   }
+  if (r->of == MLM && r->tokenizer[0]) r->tokenizer[1] = r->tokenizer[0]; /* an imported one has no other */
   if (r->joint && r->tokenizer[0] != r->tokenizer[1])
     fail(WRONG_USE, "--init %s: both sides must have one tokenizer; --tokenizer learns it", path);
 }
