@@ -1461,13 +1461,13 @@ SYN_API int syn_score(syn_run *r, syn_text source, syn_text target, float *log_p
    0; -1: one of the words has no token of its own. Returns how many words the target has; -1: an
    error, also of another task, or where no layer keeps attention weights of the source. */
 SYN_API int syn_align(syn_run *r, syn_text source, syn_text target, int *word, int capacity);
-/* A vector (SYN_VECTOR_MEAN ...) of the output of the encoder, of lm that of the decoder, of mlm what
-   a last ff -> norm of the encoder reads, the head of BERT: the mean of classify is what its classes
-   are computed from, but for rounding. Tokens are those of the text with its end; of mlm of a
-   published model with begin and end; of lm with the begin token, so that there the first says
-   nothing and the last is what the next token is chosen from. out [width]: `width` must be that of the output. Runs no
-   other layers, and needs no `keep`. Returns the width, for a null `out` without a pass; -1: an
-   error, out is as it was. */
+/* A vector (SYN_VECTOR_MEAN ...) of the output of the encoder, of lm that of the decoder, of mlm
+   what a last ff -> norm of the encoder reads, the head of BERT: the mean of classify is what its
+   classes are computed from, but for rounding. Tokens are those of the text with its end; of mlm
+   of a published model with begin and end; of lm with the begin token, so that there the first
+   says nothing and the last is what the next token is chosen from. out [width]: `width` must be
+   that of the output. Runs no other layers, and needs no `keep`. Returns the width, for a null
+   `out` without a pass; -1: an error, out is as it was. */
 SYN_API int syn_embed(syn_run *r, syn_text text, int what, float *out, int width);
 
 /* -- decoding -- */
@@ -18050,7 +18050,7 @@ static int syn__cut_of(const syn_model *m, int side, int cut) {
 /* 1: sources of mlm stand between a begin and an end token, [CLS] and [SEP] of BERT: the tokenizer
    is that of a published model which has both. One that was learned for mlm has sentinels. */
 static int syn__source_framed(const syn_model *m) {
-  static const char *const published[] = {"wordpiece", "gpt2", "unigram"}; /* bert, roberta, albert */
+  static const char *const published[] = {"wordpiece", "gpt2", "unigram"}; /* bert, its kin */
   const syn_tokenizer *t = m->tokenizer[SYN_SRC];
   size_t i = 0;
   if (m->task != &syn__tasks[SYN__TASK_MLM] || !t || syn_tokenizer_sentinels(t, NULL)) return 0;
