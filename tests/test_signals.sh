@@ -34,6 +34,8 @@ is "one answer a line" 90 "$(wc -l <answers | tr -d ' ')"
 at_least "run and eval agree" 50 "$(cut -f1 test.tsv | paste - answers | awk '$1 == $2' | wc -l | awk '{ print 100 * $1 / 90 }')"
 has "info" "*src_features 3, classes 9*" "$("$SYN" info --model g.st | head -1)"
 
+printf 'a\tb c\nb\tc d\n' >words.tsv
+"$SYN" train --task classify --encoder rnn --d-model 8 --data words.tsv --steps 1 --output words.st 2>log || cat log
 # -- for boards: integers with a unit, fed row by row
 embed() { "$SYN" embed --model g.st --tokenizers yes --name gestures "$@"; }
 embed --units 0.001 --output gestures_model.h
@@ -74,9 +76,19 @@ same "units of each feature" gestures_model.h three_model.h
 embed --output one_model.h
 is "without units: another array" 1 "$(cmp -s gestures_model.h one_model.h; echo $?)"
 for bad in 0.1,0.2 1,2,3,4 x 1,x,3; do
-  refused "units $bad" "embed --units $bad: wanted one number, or 3 with commas between" \
+  refused "units $bad" "--units $bad: wanted one number, or 3 with commas between" \
     embed --model g.st --units $bad --output x.h
 done
+right=$(cut -f1 test.tsv | paste - small | awk '$1 == $2' | wc -l)
+"$SYN" eval --reject --model g.st --data test.tsv --units 0.001 --json >curve
+is "eval --reject --units: the answers of the board" "$(awk "BEGIN { printf \"%.4f\", $right / 90 }")" \
+  "$(head -1 curve | sed 's/.*"right":\([0-9.]*\).*/\1/')"
+printf 'wave\t1 40 3\n' >large.tsv
+refused "a number above 32767 units" "row 1 has the number 40, which are 40000 units; at most 32767: see --units" \
+  eval --reject --model g.st --data large.tsv --units 0.001
+refused "units of tokens" "--units: *reads tokens, no numbers" eval --reject --model words.st --data words.tsv --units 2
+"$SYN" eval --model g.st --data test.tsv --units 2 >out 2>err
+has "units without --reject" "*--units*there is no --reject*" "$(cat err)"
 refused "unit 0" "feature 0 has unit 0,*" embed --model g.st --units 0 --output x.h
 "$SYN" info --model g.st --board microbit --json >board.json
 at_least "instructions of a window" 1000 "$(sed -n 's/.*"instructions":\([0-9]*\).*/\1/p' board.json)"

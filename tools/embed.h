@@ -19,27 +19,6 @@ static void embed_name(char *name, size_t capacity, const char *path) {
 
 static int embed_bytes(const arguments *a) { return !strcmp(opt_text(a, "format"), "bin"); }
 
-/* x = --units: one number for all features, or one for each. Exits where it is none of that. */
-static const float *embed_units(number_list *x, const syn_model *m, const arguments *a) {
-  const size_t f = (size_t)syn_model_config(m)->src_features;
-  const char *at = opt_text(a, "units"), *given = at;
-  char digits[64];
-  double value = 0.0;
-  if (!*at) return NULL;
-  if (!f) fail(WRONG_USE, "embed --units: %s reads tokens, no numbers", opt_text(a, "model"));
-  x->at = (float *)take(f, sizeof *x->at);
-  for (; *at && x->count < f; at += strcspn(at, ","), at += *at == ',') {
-    snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, ","), at);
-    if (!parse_number(digits, &value)) break;
-    x->at[x->count++] = (float)value;
-  }
-  if (*at || (x->count != 1 && x->count != f))
-    fail(WRONG_USE, "embed --units %s: wanted one number, or %lu with commas between", given,
-         (unsigned long)f);
-  for (; x->count < f; x->count++) x->at[x->count] = (float)value;
-  return x->at;
-}
-
 /* The array of a small model, as C or as its bytes. */
 static void embed_small(syn_context *c, const syn_model *m, const arguments *a, const char *name,
                         buffer *out) {
@@ -55,7 +34,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   options.config = &config;
   options.type = strcmp(opt_text(a, "type"), "auto") ? opt_text(a, "type") : NULL;
   options.layout = opt_text(a, "layout");
-  options.units = embed_units(&units, m, a);
+  options.units = units_read(&units, m, a);
   config.source_len = opt_int(a, "source-len");
   config.max_len = opt_int(a, "max-len");
   config.beam = opt_int(a, "beam");

@@ -16,14 +16,37 @@ typedef struct rejecter {
   void *ram;
   buffer array;
   int *ids, capacity;
+  number_list unit, x;     /* of features: --units; the rows of a source */
+  int features, rows, fed; /* numbers of a row, 0: tokens; rows of the source, those that were fed */
 } rejecter;
+
+/* x = --units: one number for all features, or one for each. Exits where it is none of that. */
+static const float *units_read(number_list *x, const syn_model *m, const arguments *a) {
+  const size_t f = (size_t)syn_model_config(m)->src_features;
+  const char *at = opt_text(a, "units"), *given = at;
+  char digits[64];
+  double value = 1.0;
+  if (!*at) return NULL;
+  if (!f) fail(WRONG_USE, "--units: %s reads tokens, no numbers", opt_text(a, "model"));
+  x->at = (float *)take(f, sizeof *x->at);
+  for (; *at && x->count < f; at += strcspn(at, ","), at += *at == ',') {
+    snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, ","), at);
+    if (!parse_number(digits, &value)) break;
+    x->at[x->count++] = (float)value;
+  }
+  if (*at || (x->count != 1 && x->count != f))
+    fail(WRONG_USE, "--units %s: wanted one number, or %lu with commas between", given,
+         (unsigned long)f);
+  for (; x->count < f; x->count++) x->at[x->count] = (float)value;
+  return x->at;
+}
 
 static size_t reject_write(void *user, const void *bytes, size_t size) {
   put((buffer *)user, (const char *)bytes, size);
   return size;
 }
 
-static rejecter reject_open(syn_context *c, const syn_model *m) {
+static rejecter reject_open(syn_context *c, const syn_model *m, const arguments *a) {
   rejecter r;
   syn_small_options options;
   syn_small_config config;
@@ -33,6 +56,8 @@ static rejecter reject_open(syn_context *c, const syn_model *m) {
   memset(&options, 0, sizeof options);
   memset(&config, 0, sizeof config);
   options.tokenizers = 1;
+  options.units = units_read(&r.unit, m, a);
+  r.features = syn_model_config(m)->src_features;
   config.best = 1;
   sink.write = reject_write;
   sink.user = &r.array;
@@ -51,19 +76,57 @@ static void reject_close(rejecter *r) {
   free(r->ram);
   free(r->array.at);
   free(r->ids);
+  free(r->unit.at);
+  free(r->x.at);
 }
 
-/* The answer to a text; `right`: null: a text that should be refused. A text that does not fit is
-   refused. */
-static reject_result reject_answer(rejecter *r, syn_text text, const syn_text *right) {
+/* Begins an output. Returns 0, or an error: the text does not fit. */
+static int reject_begin(rejecter *r, syn_text text, const char *path, unsigned long line) {
+  int count;
+  if (r->features) {
+    r->rows = read_rows(&r->x, text, r->features, path, line);
+    r->fed = 0;
+    return syn_small_source(r->s, NULL, 0);
+  }
+  count = syn_small_encode(r->s, text, r->ids, r->capacity);
+  return count < 0 ? count : syn_small_source(r->s, r->ids, count);
+}
+/* Feeds the next row in integers, as a sensor gives it, or the end. Returns 0 or an error. */
+static int reject_feed(rejecter *r) {
+  const float *x = r->x.at + (size_t)r->fed * (size_t)r->features;
+  int16_t *row = (int16_t *)take((size_t)r->features, sizeof *row);
+  int i, error;
+  for (i = 0; i < r->features && r->fed < r->rows; i++) {
+    const double q = (double)x[i] / (r->unit.at ? (double)r->unit.at[i] : 1.0);
+    if (!(fabs(q) <= 32767.0))
+      fail(FAILED_JOB, "row %d has the number %g, which are %g units; at most 32767: see --units",
+           r->fed + 1, (double)x[i], q);
+    row[i] = (int16_t)(q < 0.0 ? q - 0.5 : q + 0.5);
+  }
+  error = syn_small_feed(r->s, r->fed < r->rows ? row : NULL);
+  r->fed++;
+  free(row);
+  return error;
+}
+
+/* The answer to a text of a line; `right`: null: a text that should be refused. A text that does
+   not fit is refused. */
+static reject_result reject_answer(rejecter *r, syn_text text, const syn_text *right,
+                                   const char *path, unsigned long line) {
   reject_result a = {0, 0};
-  int count = syn_small_encode(r->s, text, r->ids, r->capacity), token, n = 0;
+  int token, n = 0;
   buffer out = {NULL, 0, 0};
-  if (count < 0 || syn_small_source(r->s, r->ids, count)) return a;
+  if (reject_begin(r, text, path, line)) return a;
   a.least = 32767;
   do {
     int probability;
     token = syn_small_step(r->s, LONG_MAX / 2);
+    if (token == SYN_SMALL_ROW) {
+      token = SYN_SMALL_MORE;
+      if (!reject_feed(r)) continue;
+      a.least = 0; /* more rows than a source may have */
+      break;
+    }
     probability = syn_small_score(r->s, 0, NULL); /* below 0: not after a token or END */
     if (probability >= 0 && probability < a.least) a.least = probability;
     if (token >= 0) {
@@ -106,7 +169,7 @@ static void reject_print(reject_result *of, size_t count, const reject_result *o
 
 /* sources and targets [count] */
 static void reject_curve(syn_context *c, const syn_model *m, const pairs *p, const arguments *a) {
-  rejecter r = reject_open(c, m);
+  rejecter r = reject_open(c, m, a);
   reject_result *of = (reject_result *)take(p->count, sizeof *of), *others = NULL;
   lines more;
   size_t i;
@@ -115,9 +178,10 @@ static void reject_curve(syn_context *c, const syn_model *m, const pairs *p, con
   others = (reject_result *)take(more.count + 1, sizeof *others);
   for (i = 0; i < p->count; i++) {
     const syn_text right = first_alternative(p, i);
-    of[i] = reject_answer(&r, p->side[0][i], &right);
+    of[i] = reject_answer(&r, p->side[0][i], &right, p->names[0], line_of(p, i));
   }
-  for (i = 0; i < more.count; i++) others[i] = reject_answer(&r, more.at[i], NULL);
+  for (i = 0; i < more.count; i++)
+    others[i] = reject_answer(&r, more.at[i], NULL, opt_text(a, "other"), (unsigned long)i + 1);
   if (p->count) reject_print(of, p->count, others, more.count, opt_flag(a, "json"));
   free(of);
   free(others);

@@ -1120,7 +1120,7 @@ static int run_eval(const arguments *a) {
     eval_close(&e);
     return 0;
   }
-  if (*opt_text(a, "other")) say_idle(a, "other", "there is no --reject");
+  say_idle(a, "other|units", "there is no --reject");
   if (e.of == MLM) return eval_masked(&e);
   list = syn_text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)

@@ -227,6 +227,8 @@ static const option eval_options[] = {
      "instead of metrics: the model in int8, as on a board, refuses outputs with a token below a "
      "threshold (syn_small_reject); how many are accepted, and how many of these are right"},
     {"other", 0, READS, "", "FILE", "lines that should be refused, for --reject"},
+    {"units", 0, TEXT, "", "NUMBERS",
+     "of a model of features, for --reject: its numbers become integers of these units, see embed"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
     WORK_OPTIONS,
