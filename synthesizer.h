@@ -31072,7 +31072,7 @@ enum {
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
   X(rank, "!") X(apply, "x3x3nn") \
-  X(features, "x1nf1f1")
+  X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31095,7 +31095,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply) X(features)
+  X(apply) X(features) X(dyn_taps)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31809,18 +31809,38 @@ static long syn__small_score_factored(syn_small *s, const int32_t *a) {
   return 2L * keys * heads;
 }
 
-/* taps y, window, weights, taps, width, heads: y_c = sum_k weights_hk window_kc, c of head h */
-static long syn__small_taps(syn_small *s, const int32_t *a) {
+/* y_c = sum_k p_hk window_kc, c of head h; a: the operands of taps, dyn_taps; p [heads, taps] */
+static long syn__small_convolve(syn_small *s, const int32_t *a, const float *p) {
   int32_t taps = a[3], width = a[4], c, k;
-  const float *u = syn__small_row(s, a[1], taps * width), *w = syn__small_floats(s, a[2]);
+  const float *u = syn__small_row(s, a[1], taps * width);
   float *y = syn__small_row(s, a[0], width);
   for (c = 0; c < width; c++) {
-    const float *p = w + (uint32_t)c * (uint32_t)a[5] / (uint32_t)width * (uint32_t)taps;
+    const float *w = p + (uint32_t)c * (uint32_t)a[5] / (uint32_t)width * (uint32_t)taps;
     float sum = 0.0f;
-    for (k = 0; k < taps; k++) sum = sum + p[k] * u[k * width + c];
+    for (k = 0; k < taps; k++) sum = sum + w[k] * u[k * width + c];
     y[c] = sum;
   }
   return (long)taps * width;
+}
+/* taps y, window, weights, taps, width, heads */
+static long syn__small_taps(syn_small *s, const int32_t *a) {
+  return syn__small_convolve(s, a, syn__small_floats(s, a[2]));
+}
+/* dyn_taps y, window, logits, taps, width, heads: p = softmax of each head's logits, in place */
+static long syn__small_dyn_taps(syn_small *s, const int32_t *a) {
+  int32_t taps = a[3], heads = a[5], h, k;
+  float *row = syn__small_row(s, a[2], heads * taps), *p = row;
+  for (h = 0; h < heads; h++, p += taps) {
+    float most = p[0], sum = 0.0f;
+    for (k = 1; k < taps; k++)
+      if (p[k] > most) most = p[k];
+    for (k = 0; k < taps; k++) {
+      p[k] = syn__small_exp(p[k] - most);
+      sum = sum + p[k];
+    }
+    for (k = 0; k < taps; k++) p[k] = p[k] / sum;
+  }
+  return syn__small_convolve(s, a, row) + (long)heads * taps;
 }
 
 /* ==============================================================================================
@@ -33534,26 +33554,29 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
-/* light_conv: its tap weights do not depend on the input. */
+/* light_conv: the weights of the taps are a table. dyn_conv: a layer makes their logits of u. */
 static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   const syn__light *own = syn__light_of(n);
   const syn__depthwise *t = &own->taps;
-  int u, h;
+  const int *param = n->param;
+  int row = syn__lower_linear(l, syn__lower_in(l, n, 0), param[SYN__W_IN], param[SYN__B_IN], 0);
+  int u = syn__lower_glu(l, row), h;
   int32_t a[6];
-  float *p;
-  u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
-  u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
-  a[1] = syn__lower_read(l, u);
-  p = (float *)syn__lower_data(l, (size_t)own->table * sizeof *p, &a[2]);
+  float *p = NULL;
+  row = syn__lower_window(l, u, t->taps, 1, t->first);
+  if (own->dynamic)
+    a[2] = syn__lower_read(l, syn__lower_linear(l, u, param[SYN__W_TAPS], -1, 0));
+  else p = (float *)syn__lower_data(l, (size_t)own->table * sizeof *p, &a[2]);
   for (h = 0; h < t->heads && p; h++)
-    l->c->kernels->softmax(p + h * t->taps, l->g->params[n->param[SYN__W_TAPS]].x + h * t->taps,
+    l->c->kernels->softmax(p + h * t->taps, l->g->params[param[SYN__W_TAPS]].x + h * t->taps,
                            (size_t)t->taps);
+  a[1] = syn__lower_read(l, row);
   a[3] = t->taps;
   a[4] = t->width;
   a[5] = t->heads;
   a[0] = u = syn__lower_new(l, t->width);
-  syn__lower_emit(l, SYN__SMALL_OP_taps, a, 6);
-  return syn__lower_linear(l, u, n->param[SYN__W_OUT], n->param[SYN__B_OUT], 0);
+  syn__lower_emit(l, own->dynamic ? SYN__SMALL_OP_dyn_taps : SYN__SMALL_OP_taps, a, 6);
+  return syn__lower_linear(l, u, param[SYN__W_OUT], param[SYN__B_OUT], 0);
 }
 
 /* ==============================================================================================
@@ -33571,6 +33594,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
+    {&syn__kind_dyn_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_act, syn__lower_act},
     {&syn__kind_birnn, syn__lower_rnn},           {&syn__kind_concat, syn__lower_concat},

@@ -272,7 +272,8 @@ static void test_array_memory(void) {
   static const char *const layers[] = {
       "cnn(8, k=3, act=glu)", "norm -> ff(8) -> norm", "birnn", "concat(ff(8) | ff(8)) -> linear(8)",
       "universal(2, res(ff(8)))", "pos -> highway(ff(8))", "light_conv(3)", "syn_att(V+D)", "syn_att(FR+FD)",
-      "rel_pos -> syn_att(R+V)", "ngram(2, 50)", "learn_pos -> parallel_add(ff | act(tanh))"};
+      "rel_pos -> syn_att(R+V)", "ngram(2, 50)", "learn_pos -> parallel_add(ff | act(tanh))",
+      "dyn_conv(3)"};
   size_t i;
   int before;
   for (i = 0; i < sizeof layers / sizeof *layers; i++)
@@ -710,6 +711,7 @@ int main(void) {
   test_network(&c, "concat(birnn | cnn(k=3)) -> linear(32) -> norm");
   test_network(&c, "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm");
   test_network(&c, "rel_pos(buckets=8, max=6) -> res_nd(syn_att(V)) -> rel_pos(buckets=4, max=3) -> res_nd(syn_att(R+V)) -> norm");
+  test_network(&c, "pos -> res_nd(dyn_conv(5)) -> dyn_conv(4, heads=8) -> norm");
   test_array_memory();
   test_array_spelling(&c);
   test_array_tokenizers(&c);

@@ -1170,7 +1170,7 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "ff(act=swiglu)", "mh_dot_att", "cannot have swiglu of layer encoder.0 (ff)");
   no_lowering(c, "act(quick_gelu)", "mh_dot_att", "cannot have quick_gelu of layer encoder.0 (act)");
   no_lowering(c, "id", "cnn(dilate=2) -> mh_dot_att", "cannot have dilation in a decoder of layer decoder.0");
-  no_lowering(c, "dyn_conv", "mh_dot_att", "cannot have this kind of layer encoder.0 (dyn_conv)");
+  no_lowering(c, "aop", "mh_dot_att", "cannot have this kind of layer encoder.0 (aop)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
   no_lowering(c, "types -> id", "mh_dot_att", "cannot have this kind of layer encoder.0 (types)");
   no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
@@ -1186,8 +1186,8 @@ static void test_no_lowering(syn_context *c) {
 static void test_refused(syn_context *c) {
   bytes b;
   syn_sink sink = sink_of(&b);
-  syn_model *m = trained(c, "pos -> dyn_conv -> norm", "pos -> res_nd(mh_dot_att) -> norm", 1);
-  CHECK(syn_small_write(c, m, NULL, &sink) == SYN_E_VALUE && strstr(c->message, "dyn_conv") && !b.size,
+  syn_model *m = trained(c, "pos -> aop -> norm", "pos -> res_nd(mh_dot_att) -> norm", 1);
+  CHECK(syn_small_write(c, m, NULL, &sink) == SYN_E_VALUE && strstr(c->message, "aop") && !b.size,
         "%s", c->message);
   syn_context_clear(c);
   syn_model_free(m);
@@ -1265,8 +1265,8 @@ int main(void) {
        "rms_norm"},
       {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
        "learn_pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"},
-      {"pos -> repeat(2, res_nd(light_conv(5)) -> res(cnn(32, k=3))) -> norm",
-       "pos -> res_nd(light_conv(5)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> "
+      {"pos -> res_nd(light_conv(5)) -> res(cnn(32, k=3)) -> res_nd(dyn_conv(5)) -> norm",
+       "pos -> res_nd(light_conv(5)) -> res_nd(dyn_conv(4)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> "
        "res(ff(32, glu)) -> norm"},
       {"ngram(3, 200) -> rnn(32) -> res_nd(rnn(32, gru)) -> norm",
        "ngram(2, 300, 1) -> rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32)) -> norm -> dropout(0.1)"},
