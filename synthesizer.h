@@ -1028,7 +1028,10 @@ typedef struct syn_learn_config {
      the finer one (Linux of 32 bits); a build with SYN_NO_STDIO has none */
   double (*seconds)(void *user);
   syn_report report;  /* of the training; nonzero ends it. 0: none */
-  void *user;         /* handed to both */
+  void *user;         /* handed to all */
+  /* Whether a network may be chosen. 0: it may; 1: one of fewer weights is tried next; 2: one for
+     shorter texts or of fewer weights; below 0: none with these tokenizers may. Null: any may */
+  int (*excess)(void *user, const syn_choice *choice);
 } syn_learn_config;
 
 /* -- decoding -- */
@@ -27553,6 +27556,7 @@ typedef struct syn__learn {
   syn_learn_config config; /* with `begin`, and the choice below */
   syn_choice choice;
   int task, given;         /* its place in syn__tasks; 1: choice.steps is given */
+  int smaller, shorter;    /* how often config.excess has wanted that */
   double macs;             /* multiply-adds that fit the minutes */
   const syn_text *text[2]; /* [count] of both sides */
   size_t count, nth;       /* rows; row 0, nth, 2 nth ... are for validation, 0: none */
@@ -27640,9 +27644,11 @@ static void syn__choose_rule(int recipe, double tokens, syn_choice *k) {
   if (k->hold_back == 0.0) k->hold_back = 0.05;
 }
 
-/* d_model and layers that are considered, small to large. */
-static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128, 3},
-                                     {128, 4}, {192, 4}, {256, 4}, {384, 6}};
+/* d_model and layers that are considered, small to large; the first ones where config.excess wants
+   them. */
+static const int syn__widths[][2] = {{16, 1}, {32, 1},  {32, 2},  {64, 1},  {64, 2},  {64, 3},
+                                     {96, 3}, {128, 3}, {128, 4}, {192, 4}, {256, 4}, {384, 6}};
+enum { SYN__SMALLEST = 3 }; /* place of the first one for all */
 
 /* Weights of the layers, of seq2seq in encoder and decoder. */
 static double syn__choose_weights(int task, const int *size) {
@@ -27663,14 +27669,25 @@ static double syn__choose_epochs(const syn__learn *l, const int *size) {
    compute-optimal large language models); exponents and a are from runs of tools/BENCH.md. */
 static const int *syn__choose_width(const syn__learn *l) {
   double least = 0.0, a = l->task == SYN__TASK_SEQ2SEQ ? 8.0 : 50.0;
-  size_t i, best = 0;
-  for (i = 0; i < SYN__COUNT(syn__widths); i++) {
+  size_t i, best = SYN__SMALLEST;
+  for (i = best; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
     double seen = syn__choose_epochs(l, syn__widths[i]) * syn__learn_labels(l);
     double loss = 1.0 / sqrt(a * weights) + 1.0 / sqrt(seen);
-    if (!i || (weights <= 4.0 * syn__learn_tokens(l) && loss < least)) least = loss, best = i;
+    if (i == SYN__SMALLEST || (weights <= 4.0 * syn__learn_tokens(l) && loss < least))
+      least = loss, best = i;
   }
   return syn__widths[best];
+}
+/* d_model and layers: of the recipe, or chosen; or the l->smaller-th below them. */
+static const int *syn__choose_size(const syn__learn *l, int recipe) {
+  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
+  int left = l->smaller;
+  size_t i = SYN__COUNT(syn__widths);
+  while (i-- && left)
+    if (syn__choose_weights(l->task, syn__widths[i]) < syn__choose_weights(l->task, size))
+      size = syn__widths[i], left--;
+  return size;
 }
 
 /* To classify: the mean of the n-grams of a text (>>kind ngram, >>kind pool), from 4 rows on. Of
@@ -27686,13 +27703,14 @@ static void syn__choose_bag(const syn__learn *l, syn_choice *k) {
   while (d < 128 && d < l->side[SYN_TGT].distinct) d *= 2;
   if (!k->d_model) k->d_model = d;
   while (buckets < wanted && 2.0 * buckets * k->d_model <= (double)(1 << 23)) buckets *= 2;
+  buckets = syn__max(256, buckets >> l->smaller);
   syn__snprintf(k->encoder, sizeof k->encoder, "ngram(%d,%d)->dropout", chars ? 6 : 2, buckets);
 }
 
 static void syn__choose_network(syn__learn *l, int recipe) {
   const int bag = recipe == SYN__TASK_CLASSIFY;
   syn_choice *k = &l->choice;
-  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
+  const int *size = syn__choose_size(l, recipe);
   const double tokens = syn__learn_tokens(l), epochs = syn__choose_epochs(l, size);
   const double ratio = epochs * syn__choose_weights(l->task, size) / syn__learn_labels(l);
   const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};
@@ -27716,7 +27734,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
      with its square. One text for lm becomes windows of 128; of several none should be cut. */
   if (l->task == SYN__TASK_LM) length = l->count > 1 ? syn__max(length, 64) : 64;
   if (!k->max_len)
-    k->max_len = syn__min(2 * length, bag ? 2048 : syn__tasks[l->task].classes ? 256 : 512);
+    k->max_len = syn__min(2 * length, bag ? 2048 : syn__tasks[l->task].classes ? 256 : 512) >>
+                 l->shorter;
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(bag ? (tokens < 1e6 ? 4096 : 16384)
                                : tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
@@ -27730,6 +27749,25 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || recipe == SYN__SPELLED) &&
       (l->task != SYN__TASK_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
+}
+
+/* The first network that config.excess takes. Shorter: half of twice the longest text; a bag of
+   n-grams cuts longer ones, to a 32nd at most. */
+static syn_status syn__choose_fitting(syn__learn *l, int recipe) {
+  const int bag = recipe == SYN__TASK_CLASSIFY;
+  const syn_choice given = l->choice;
+  for (;;) {
+    int excess = 0;
+    l->choice = given;
+    syn__choose_network(l, recipe);
+    if (l->config.excess) excess = l->config.excess(l->config.user, &l->choice);
+    if (!excess) return SYN_OK;
+    if (excess == 2 && l->shorter < (bag ? 5 : 1)) l->shorter++;
+    else if (excess > 0 && l->smaller < (int)SYN__COUNT(syn__widths)) l->smaller++;
+    else
+      return syn__fail(l->c, SYN_E_VALUE, "learning: syn_learn_config.excess takes no network, the "
+                       "last one has d_model %d, max_len %d", l->choice.d_model, l->choice.max_len);
+  }
 }
 
 static int64_t syn__choose_warmup(int64_t steps) { return steps / 10 < 500 ? steps / 10 : 500; }
@@ -27923,7 +27961,7 @@ static syn_status syn__choose(syn__learn *l) {
   recipe = syn__choose_recipe(l);
   l->macs = 1e18; /* a bag of n-grams has its size on any machine, so the speed is not measured */
   if (recipe != SYN__TASK_CLASSIFY && syn__learn_speed(l)) return l->c->status;
-  syn__choose_network(l, recipe);
+  if (syn__choose_fitting(l, recipe)) return l->c->status;
   syn__choose_rule(recipe, syn__learn_tokens(l), k);
   if (l->count > 1 && l->count < 50 && !held) k->hold_back = 0.0; /* each row is needed */
   return SYN_OK;

@@ -103,5 +103,53 @@ build kinds -DSYN_NO_TRAIN \
 is 'an alias of a kind that is not listed is refused' \
   'encoder line 1 column 49: ffl: this program was built without the kind ff' "$(cat kinds.out)"
 
+
+# -- train --board: a network that fits is chosen, another one is refused with figures
+need_syn
+train() { # train ARGUMENT...: status, then what it says
+  "$SYN" train "$@" -o m --json >log 2>err
+  printf '%s %s' $? "$(cat err)"
+}
+info() { # info BOARD FIGURE: a figure of the model
+  "$SYN" info -m m --board $1 --json | tail -n 1 | sed "s/.*\"$2\":\"*\([^,}\"]*\).*/\1/"
+}
+words abcdefgh 5 120 >pairs.tsv
+awk 'BEGIN { for (i = 0; i < 60; i++) print i % 2 ? "no\tbad day " i : "yes\tgood day " i }' >said.tsv
+awk 'BEGIN { for (i = 0; i < 1500; i++)
+  print (i % 2 ? "no" : "yes") "\ta" i " b" 7 * i % 997 "\tc" 3 * i % 1303 " d" i % 50 }' >two.tsv
+for board in microbit m0-16k stm32vldiscovery; do
+  got=$(train --board $board --data said.tsv --task classify --minutes 0.002)
+  has "$board: a classifier" "0 *syn: on $board: flash [0-9]* of *syn: chosen; *--board $board *ngram(6,*" "$got"
+  is "$board: fits" true "$(info $board fits)"
+  has "$board: flash is that of info" "*: flash $(info $board flash) of *" "$got"
+  has "$board: RAM is that of info, with the stack" \
+    "*; RAM $(($(info $board ram) + $(info $board stack))) of *; latency $(info $board latency_ms) ms*" "$got"
+done
+got=$(train --board m0-16k --data two.tsv --task classify --minutes 0.002 --max-len 24)
+has 'words that would not fit become parts' '0 *--src-tokenizer bpe:*' "$got"
+is 'parts: fits' true "$(info m0-16k fits)"
+got=$(train --board stm32vldiscovery --latency-ms 80 --data pairs.tsv --minutes 0.002)
+has 'pairs in time' '0 *latency * of 80.0 ms*syn: chosen; *--latency-ms 80 *dyn_conv*' "$got"
+is 'pairs: fits' true "$(info stm32vldiscovery fits)"
+"$SYN" embed -m m --tokenizers yes -o m_model.h
+is 'pairs: RAM is that of the array' "$(sed -n 's/.*m_RAM = \([0-9]*\).*/\1/p' m_model.h)" \
+  "$(info stm32vldiscovery ram)"
+has 'no time for any network' \
+  '2 syn: train --board microbit: no network that --minutes chooses fits; the nearest needs flash *; latency * of 0.1 ms, * too many' \
+  "$(train --board microbit --latency-ms 0.1 --data pairs.tsv --minutes 0.002)"
+own='--data pairs.tsv --tokenizer char --steps 1 --warmup 0'
+has 'a network that does not fit' \
+  '2 syn: train --board microbit: the network does not fit: flash * of 261120 bytes, [0-9]* too many; RAM *' \
+  "$(train --board microbit $own --d-model 256)"
+has 'a layer that is not for boards' \
+  '2 syn: train --board pico2: a small model cannot have this kind of layer encoder.0 (aop)' \
+  "$(train --board pico2 $own --d-model 8 --heads 2 --encoder aop)"
+has 'the layer, chosen with' '2 syn: train --board pico2: a small model cannot have *(aop)' \
+  "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder aop)"
+has 'a network that fits' '0 syn: on an547: flash *--tokenizers yes --layout mve' \
+  "$(train --board an547 $own --d-model 8 --heads 2)"
+has 'latency without a board' '2 syn: train --latency-ms 3 wants --board NAME' "$(train --latency-ms 3 $own)"
+has 'no such board' '2 syn: no board microbyte; the nearest is microbit. *' "$(train --board microbyte $own)"
+
 echo "board: $checks checks, $failed failed"
 [ "$failed" = 0 ]

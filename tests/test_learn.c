@@ -1078,12 +1078,57 @@ static void test_choices_wrong(void) {
   }
 }
 
+/* A caller who takes no network before the `refused`-th. */
+typedef struct picky {
+  int refused, excess, asked;
+  syn_choice last;
+} picky;
+static int too_large(void *user, const syn_choice *k) {
+  picky *p = (picky *)user;
+  p->last = *k;
+  return p->asked++ < p->refused ? p->excess : 0;
+}
+static syn_status fitting(syn_context *c, syn__learn *l, picky *p) {
+  int recipe = syn__choose_recipe(l);
+  l->c = c, l->macs = 2e13;
+  l->config.user = p, l->config.excess = too_large;
+  return syn__choose_fitting(l, recipe);
+}
+static void test_excess(void) {
+  syn__learn l = facts(SYN__TASK_SEQ2SEQ, 1e7, 2e6, 4000);
+  const int full = chosen(l, 2e13).max_len;
+  picky p = {1, 2, 0, {""}};
+  syn_context c;
+  syn_context_init(&c, NULL);
+  CHECK(!fitting(&c, &l, &p) && l.choice.d_model == 128 && l.choice.max_len == full / 2, "shorter: %d, %d",
+        l.choice.d_model, l.choice.max_len);
+  l = facts(SYN__TASK_SEQ2SEQ, 1e7, 2e6, 4000);
+  p.asked = 0, p.refused = 3;
+  CHECK(!fitting(&c, &l, &p) && l.choice.d_model == 64 && strstr(l.choice.encoder, "repeat(3,"), "smaller: %d, %s",
+        l.choice.d_model, l.choice.encoder);
+  CHECK(strstr(l.choice.decoder, "ffl(128)") && l.choice.heads == 2, "smaller: %s, %d heads", l.choice.decoder,
+        l.choice.heads);
+  l = facts(SYN__TASK_CLASSIFY, 1e6, 2e5, 4000);
+  p.asked = 0, p.refused = 4, p.excess = 1;
+  CHECK(!fitting(&c, &l, &p) && strstr(l.choice.encoder, "ngram(2,4096)"), "fewer buckets: %s", l.choice.encoder);
+  l = facts(SYN__TASK_LM, 1e7, 4e6, 100);
+  p.asked = 0, p.refused = 1000;
+  CHECK(fitting(&c, &l, &p) == SYN_E_VALUE && strstr(c.message, "takes no network, the last one has d_model 16"),
+        "none: %s", c.message);
+  CHECK(p.asked < 20 && strstr(p.last.decoder, "repeat(1,"), "none: %d asked of, %s", p.asked, p.last.decoder);
+  syn_context_clear(&c);
+  l = facts(SYN__TASK_LM, 1e7, 4e6, 100);
+  p.asked = 0, p.excess = -1;
+  CHECK(fitting(&c, &l, &p) == SYN_E_VALUE && p.asked == 1, "no such tokenizers: %d asked of", p.asked);
+}
+
 int main(void) {
   test_task("lm");
   test_task("tag");
   if (!CHECK_SHORT) test_task("seq2seq"), test_task("classify");
   test_tokenizers();
   test_sizes();
+  test_excess();
   test_recipes();
   test_steps();
   test_held_short();

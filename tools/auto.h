@@ -14,9 +14,13 @@ static arguments auto_arguments(const arguments *a) {
   return own;
 }
 
-/* Frees the copy and its choices, which stand behind the `given` options. */
-static void auto_free(arguments *a, int given) {
+/* Frees the choices, which stand behind the `given` options. */
+static void auto_drop(arguments *a, int given) {
   while (a->given_count > given) free((void *)(size_t)a->given[--a->given_count].value);
+}
+/* The same, and the copy. */
+static void auto_free(arguments *a, int given) {
+  auto_drop(a, given);
   free(a->given);
 }
 
@@ -141,27 +145,6 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
     k->hold_back = 0.05;
 }
 
-/* Chooses from the texts of the files. */
-static void auto_texts(syn_context *c, const syn_learn_config *k, const arguments *a, task of) {
-  static const char *const names[] = {"data", "src", "tgt"};
-  size_t i;
-  int how = QUIET | (opt_flag(a, "nfc") ? COMPOSE : 0);
-  if (of == LM) {
-    buffer text = read_data(opt_text(a, "data"), how);
-    syn_text all = buffer_text(&text);
-    syn_choose(c, k, NULL, &all, 1);
-    free(text.at);
-  } else {
-    pairs p;
-    if (!pairs_read(&p, of, a, names, how))
-      fail(WRONG_USE, "train wants --data, or --src and --tgt");
-    if (!p.count) fail(FAILED_JOB, "%s has no line", p.names[0]);
-    for (i = 0; i < p.count; i++) p.side[1][i] = first_alternative(&p, i);
-    syn_choose(c, k, p.side[0], p.side[1], p.count);
-    pairs_free(&p);
-  }
-}
-
 static void auto_tokenizers(arguments *a, task of, const syn_choice *k) {
   if (opt_given(a, "tokenizer")) return;
   if (of == LM || strcmp(k->src_tokenizer, k->tgt_tokenizer) == 0) {
@@ -189,6 +172,175 @@ static void auto_network(arguments *a, task of, const syn_choice *k) {
   auto_choose(a, "optimizer", "%s", k->optimizer);
   if (*k->freeze) auto_choose(a, "freeze", "%s", k->freeze);
   if (k->weight_decay > 0.0f) auto_choose(a, "weight-decay", "%g", (double)k->weight_decay);
+}
+
+/* -- networks for a board -- */
+
+/* With --board, syn_choose asks auto_excess of each network that it may choose. */
+typedef struct auto_fit {
+  arguments *a;
+  task of;
+  pairs p;            /* the texts; lm: `all` */
+  syn_text all;
+  const board *b;     /* null: without --board, nothing is asked */
+  board_need has;
+  syn_choice last;    /* the network asked of last */
+  buffer saved[2];    /* tokenizers that were learned for it */
+  int tokens[2];      /* of them */
+  double least;       /* the share of the board that the nearest network needs; 0: none yet */
+  char nearest[300];
+} auto_fit;
+
+/* Learns the tokenizers of a choice, unless they are those of the choice before. It reads all
+   texts, also those that are held back later: training will know the same tokens or fewer. */
+static void fit_learn(auto_fit *f, syn_context *c, const syn_choice *k, int joint) {
+  syn_tokenizer *t[2] = {NULL, NULL};
+  int i;
+  if (f->saved[1].size && !strcmp(k->src_tokenizer, f->last.src_tokenizer) &&
+      !strcmp(k->tgt_tokenizer, f->last.tgt_tokenizer))
+    return;
+  if (f->of == LM) {
+    syn_text part[2];
+    part[1] = f->all;
+    learn_tokenizer(c, f->a, part, 2, t);
+  } else learn_tokenizers(c, f->a, &f->p, joint, t);
+  check_use(c);
+  for (i = 0; i < 2; i++) {
+    f->saved[i].size = 0;
+    f->tokens[i] = t[i] ? syn_tokenizer_size(t[i]) : 0;
+    if (t[i] && (i || !joint)) {
+      char *bytes = (char *)take(syn_tokenizer_save(t[i], NULL, 0), 1);
+      put(&f->saved[i], bytes, syn_tokenizer_save(t[i], bytes, syn_tokenizer_save(t[i], NULL, 0)));
+      free(bytes);
+    }
+  }
+  if (!joint) syn_tokenizer_free(t[0]);
+  syn_tokenizer_free(t[1]);
+}
+
+/* What the network of the options needs on the board. Its weights are not trained. */
+static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, board_need *need) {
+  network n = network_of(f->a);
+  const int joint = f->of == SEQ2SEQ && n.config.tie && !strcmp(n.config.tie, "all");
+  syn_tokenizer *t[2] = {NULL, NULL};
+  syn_model *m;
+  int i;
+  fit_learn(f, c, k, joint);
+  for (i = 0; i < 2; i++)
+    if (f->saved[i].size) t[i] = syn_tokenizer_load(c, f->saved[i].at, f->saved[i].size);
+  if (joint) t[0] = t[1];
+  n.config.src_vocab = f->tokens[0];
+  n.config.tgt_vocab = f->tokens[1];
+  n.config.classes = f->tokens[1] - task_shift(f->of);
+  m = syn_model_new(c, &n.config);
+  check_use(c); /* a wrong text of the user ends here */
+  syn_model_set_tokenizers(m, t[0], t[1]);
+  board_needs(c, m, f->b, NULL, 0, need);
+  syn_model_free(m);
+  network_free(&n);
+  return c->status;
+}
+
+/* A tokenizer of fewer tokens in place of one that was chosen; 0: there is none. */
+static int fit_fewer(char spec[24]) {
+  static const char *const next[] = {"bpe:2000", "bpe:1000", "bpe:500", "char"};
+  const int parts = strncmp(spec, "bpe:", 4) == 0;
+  const long tokens = parts ? atol(spec + 4) : LONG_MAX;
+  size_t i = 0;
+  if (!parts && strcmp(spec, "space") != 0) return 0;
+  while (i < 3 && atol(next[i] + 4) >= tokens) i++;
+  snprintf(spec, 24, "%s", next[i]);
+  return 1;
+}
+/* The same for the side that has more tokens, of those that the user left open; with --tie all for
+   both. Tags stand for words. */
+static int fit_smaller(const auto_fit *f, syn_choice *k) {
+  const arguments *a = f->a;
+  const int joint = f->of == SEQ2SEQ && !strcmp(f->last.tie, "all");
+  const int all = opt_given(a, "tokenizer") || f->of == TAG;
+  const int fixed[2] = {all || f->of == LM || opt_given(a, "src-tokenizer"),
+                        all || f->of == CLASSIFY || opt_given(a, "tgt-tokenizer")};
+  char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
+  int side = f->tokens[1] > f->tokens[0], i;
+  for (i = 0; i < 2; i++, side = !side) {
+    if (fixed[side]) continue;
+    memcpy(k->src_tokenizer, f->last.src_tokenizer, sizeof k->src_tokenizer);
+    memcpy(k->tgt_tokenizer, f->last.tgt_tokenizer, sizeof k->tgt_tokenizer);
+    if (!fit_fewer(spec[side])) continue;
+    if (joint) memcpy(spec[!side], spec[side], sizeof k->src_tokenizer);
+    return 1;
+  }
+  return 0;
+}
+
+/* As syn_learn_config wants it. A token takes about 56 bytes: its text, a row of width 32. Tokens
+   that take more than a quarter of the flash are too many, where there may be fewer. Buckets of a
+   bag of n-grams take flash alone. */
+static int auto_excess(void *user, const syn_choice *k) {
+  auto_fit *f = (auto_fit *)user;
+  const int given = f->a->given_count;
+  board_need need;
+  syn_choice fewer = *k;
+  syn_context c;
+  double share;
+  context_open(&c, f->a);
+  auto_network(f->a, f->of, k);
+  fit_needs(f, &c, k, &need);
+  if (c.status) fail(WRONG_USE, "train --board %s: %s", f->b->name, c.message);
+  auto_drop(f->a, given);
+  f->last = *k;
+  share = board_share(&need, &f->has);
+  if (!f->least || share < f->least)
+    board_text(f->nearest, sizeof f->nearest, &need, &f->has), f->least = share;
+  if (4.0 * 56.0 * (f->tokens[0] + f->tokens[1]) > f->has.part[BOARD_FLASH] &&
+      fit_smaller(f, &fewer))
+    return -1;
+  if (share <= 1.0) return 0;
+  return f->of == CLASSIFY && need.part[BOARD_FLASH] > f->has.part[BOARD_FLASH] ? 1 : 2;
+}
+
+/* Chooses; for a board with fewer and fewer tokens until a network fits. */
+static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
+                         const syn_text *src, const syn_text *tgt, size_t count) {
+  syn_learn_config own = *k;
+  syn_choice given = *k->choice;
+  own.user = f;
+  own.excess = f->b ? auto_excess : NULL;
+  while (syn_choose(c, &own, src, tgt, count) && f->least > 0.0 && fit_smaller(f, &given)) {
+    syn_context_clear(c);
+    *k->choice = given;
+  }
+  if (c->status && f->least > 0.0)
+    fail(WRONG_USE, "train --board %s: no network that --minutes chooses fits; the nearest needs "
+         "%s", f->b->name, f->nearest);
+  free(f->saved[0].at);
+  free(f->saved[1].at);
+}
+
+/* Chooses from the texts of the files. */
+static void auto_texts(syn_context *c, const syn_learn_config *k, arguments *a, task of) {
+  static const char *const names[] = {"data", "src", "tgt"};
+  size_t i;
+  int how = QUIET | (opt_flag(a, "nfc") ? COMPOSE : 0);
+  auto_fit f;
+  memset(&f, 0, sizeof f);
+  f.a = a;
+  f.of = of;
+  if (*opt_text(a, "board")) f.b = board_find(opt_text(a, "board"));
+  if (f.b) f.has = board_has(f.b, opt_number(a, "latency-ms"));
+  if (of == LM) {
+    buffer text = read_data(opt_text(a, "data"), how);
+    f.all = buffer_text(&text);
+    auto_fitting(c, k, &f, NULL, &f.all, 1);
+    free(text.at);
+  } else {
+    if (!pairs_read(&f.p, of, a, names, how))
+      fail(WRONG_USE, "train wants --data, or --src and --tgt");
+    if (!f.p.count) fail(FAILED_JOB, "%s has no line", f.p.names[0]);
+    for (i = 0; i < f.p.count; i++) f.p.side[1][i] = first_alternative(&f.p, i);
+    auto_fitting(c, k, &f, f.p.side[0], f.p.side[1], f.p.count);
+    pairs_free(&f.p);
+  }
 }
 
 /* The task of a model file. */

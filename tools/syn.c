@@ -33,12 +33,12 @@
 #include "overlap.h"
 #include "data.h"
 #include "metrics.h"
+#include "board.h"
 #include "auto.h"
 #include "masked.h"
 #include "train.h"
 #include "reject.h"
 #include "run.h"
-#include "board.h"
 #include "info.h"
 #include "grad.h"
 #include "golden.h"
@@ -154,6 +154,12 @@ static const option train_options[] = {
     {"minutes", 0, NUMBER, "0", "0..",
      "ends after this time since the program began (compare: since each run began). Without "
      "--steps and --epochs, train chooses all that is not given"},
+    {"board", 0, TEXT, "", "NAME",
+     "the model must fit this board, as info --board counts; --minutes chooses one that does. Another "
+     "network is refused"},
+    {"latency-ms", 0, NUMBER, "0", "0..",
+     "with --board: at most so long for an output of half of --max-len from a source of half of it, at "
+     "one instruction a cycle; 0: any time"},
     {"optimizer", 0, CHOICE, "muon", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0", "0..",
      "times the learning rate; not given: adamw 0.01, muon 0.1, adafactor and sgd 0"},

@@ -780,6 +780,9 @@ static void train_check(const arguments *a) {
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
   if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
     fail(WRONG_USE, "train --resume wants --checkpoint FILE");
+  if (*opt_text(a, "board")) board_find(opt_text(a, "board")); /* a wrong name ends here */
+  if (opt_number(a, "latency-ms") > 0.0 && !*opt_text(a, "board"))
+    fail(WRONG_USE, "train --latency-ms %s wants --board NAME", opt_text(a, "latency-ms"));
   check_writable(opt_text(a, "output"));
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
@@ -1022,6 +1025,26 @@ static void train_no_memory(training *r) {
   fail(FAILED_JOB, "%s; --batch %d fits", said, k.batch_tokens);
 }
 
+/* Refuses a model that does not fit the board of --board; says what it needs there. */
+static void train_fits(training *r) {
+  const arguments *a = r->a;
+  const char *layout = "";
+  const board *b;
+  board_need need, has;
+  char text[300];
+  if (!*opt_text(a, "board")) return;
+  b = board_find(opt_text(a, "board"));
+  if (!strcmp(cores[b->core].layout, "mve")) layout = " --layout mve";
+  has = board_has(b, opt_number(a, "latency-ms"));
+  if (board_needs(&r->c, r->m, b, NULL, 0, &need))
+    fail(WRONG_USE, "train --board %s: %s", b->name, r->c.message);
+  board_text(text, sizeof text, &need, &has);
+  if (board_share(&need, &has) > 1.0)
+    fail(WRONG_USE, "train --board %s: the network does not fit: %s", b->name, text);
+  fprintf(stderr, "syn: on %s: %s, of syn embed -m %s --tokenizers yes%s\n", b->name, text,
+          r->output, layout);
+}
+
 /* Makes model and trainer after the data are read. */
 static void train_make(training *r, network *n) {
   n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
@@ -1033,6 +1056,7 @@ static void train_make(training *r, network *n) {
   syn_model_set_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
   if (r->features) syn_model_normalize(r->m, r->data);
   init_weights(r);
+  train_fits(r);
   train_configure(r);
   if (r->choose) train_choose_steps(r);
   r->t = syn_trainer_new(&r->c, r->m, &r->config);
