@@ -238,6 +238,7 @@ EXPORT(page_trace) int page_trace(void) {
   batch.src = row[0], batch.tgt = row[1], batch.labels = row[2];
   r = syn_run_new(&page.c, page.m, &limits);
   config.loss = &loss;
+  config.spare = 1 << 19; /* the matrices, too: the sum behind a number shows its operands */
   config.source = syn_text_of(page.in), config.target = syn_text_of(target);
   if (r && !syn_run_backward(r, &batch, &loss)) syn_trace(page.m, r, &config, &sink);
   syn_run_free(r);

@@ -114,23 +114,33 @@ class Browser {
   async type(text) {
     for (const ch of text) await this.send("Input.insertText", { text: ch });
   }
-  async press(key, code = key) {
+  async press(key, code = key, modifiers = 0) {
     const keyCode =
-      { Enter: 13, ArrowDown: 40, Escape: 27 }[key] || key.toUpperCase().charCodeAt(0);
+      { Tab: 9, Enter: 13, ArrowDown: 40, Escape: 27 }[key] || key.toUpperCase().charCodeAt(0);
     const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
     await this.send("Input.dispatchKeyEvent", {
       type: "keyDown",
       key,
       code,
       text,
+      modifiers,
       windowsVirtualKeyCode: keyCode,
     });
     await this.send("Input.dispatchKeyEvent", {
       type: "keyUp",
       key,
       code,
+      modifiers,
       windowsVirtualKeyCode: keyCode,
     });
+  }
+  // Tab, until this is true of the element with the focus.
+  async tabTo(what) {
+    for (let i = 0; i < 200; i++) {
+      await this.press("Tab");
+      if (await this.run(`((e) => ${what})(document.activeElement)`)) return;
+    }
+    throw new Error(`200 times Tab, and never ${what}`);
   }
   close() {
     this.process.kill();
@@ -463,6 +473,120 @@ async function panels() {
   );
 }
 
+// Tab reaches every control, each shows that it has the focus, and none keeps it. Then a network is trained,
+// asked and looked into without a mouse.
+async function keyboard() {
+  for (const width of [1280, 320]) {
+    await browser.open(`${page}#race=1`, width, 700);
+    await ready();
+    await browser.run("train(20)");
+    await trained(20);
+    await browser.run(`window.walk = { seen: new Set(), bad: [] };
+      walk.wanted = () => [...document.querySelectorAll(
+        "a[href], button, input, select, textarea, summary, [tabindex]")]
+        .filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }));
+      walk.step = () => {
+        const e = document.activeElement;
+        if (e === document.body) return true;
+        const style = getComputedStyle(e), box = e.getBoundingClientRect();
+        const says = e.outerHTML.slice(0, 80), rect = e.querySelector(":scope > rect"); // of a block
+        const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+        if (!ring && !(rect && parseFloat(getComputedStyle(rect).strokeWidth) >= 3))
+          walk.bad.push("no ring: " + says);
+        if (box.bottom < 1 || box.top > innerHeight - 1 || box.right < 1 || box.left > innerWidth - 1)
+          walk.bad.push("out of sight: " + says);
+        const again = walk.seen.has(e);
+        walk.seen.add(e);
+        return again;
+      }; document.activeElement.blur()`);
+    let steps = 0;
+    await browser.press("Tab");
+    while (steps < 300 && !(await browser.run("walk.step()"))) ((await browser.press("Tab")), steps++);
+    is(`${width}: Tab comes to an end`, steps > 30 && steps < 300, true);
+    is(`${width}: the focus is seen`, await browser.run("walk.bad"), []);
+    is(
+      `${width}: Tab reaches everything`,
+      await browser.run("walk.wanted().filter((e) => !walk.seen.has(e)).map((e) => e.outerHTML.slice(0, 80))"),
+      [],
+    );
+  }
+  await browser.open(page);
+  await ready();
+  await browser.tabTo("e.id === 'play'");
+  await browser.press("Enter");
+  await browser.until("networks[0].step >= 20");
+  await browser.press("Enter");
+  await browser.until("!networks[0].running");
+  await browser.tabTo("e.id === 'question'");
+  await browser.press("a", "KeyA", 2); // Ctrl
+  await browser.type("the first of may nineteen ninety");
+  await browser.press("Enter");
+  await browser.until("document.querySelectorAll('#answers td').length > 0", 20);
+  await browser.tabTo("e.id === 'look'");
+  await browser.press("Enter");
+  await browser.until("$('trace').textContent.includes('syn_att')", 20);
+  // in the view: a layer, then a number of its map, then the sum that made it
+  await browser.tabTo("e.matches('#trace canvas[aria-label*=Enter]')");
+  await browser.press("ArrowDown");
+  await browser.press("Enter");
+  await browser.until("document.querySelector('#trace .sum h3')", 20);
+  await browser.tabTo("e.matches('#trace .sum .operand')");
+  await browser.press("Enter");
+  await browser.until("document.querySelectorAll('#trace .sum button')[0].textContent.includes('before')", 20);
+  await browser.run("$('look').focus()");
+  await browser.press("Tab");
+  is("behind the view", await browser.run("document.activeElement.id"), "closelook");
+  await browser.press("Enter");
+  is("closed", await browser.run("$('trace').textContent"), "");
+  // the text of a network: an open list of layers takes Tab, and Escape gives it back
+  await browser.run("networks[0].showTexts(); $('closelook').previousElementSibling.focus()");
+  await browser.tabTo("e === networks[0].editors[0].area");
+  await browser.run("document.activeElement.setSelectionRange(0, 0)");
+  await browser.type("n");
+  is("a list is open", await browser.run("networks[0].editors[0].list.hidden"), false);
+  await browser.press("Escape");
+  await browser.press("Tab");
+  is("out of the text", await browser.run("document.activeElement !== networks[0].editors[0].area"), true);
+}
+
+// Whoever wants less motion sees none: nothing slides, fades or scrolls by itself.
+async function motion() {
+  for (const reduce of [false, true]) {
+    await browser.open(page, 390, 844);
+    await browser.send("Emulation.setEmulatedMedia", {
+      features: [{ name: "prefers-reduced-motion", value: reduce ? "reduce" : "no-preference" }],
+    });
+    await ready();
+    await browser.run(`window.moves = [];
+      for (const [owner, name] of [[Element.prototype, "scrollIntoView"], [Element.prototype, "scrollTo"],
+        [Element.prototype, "scrollBy"], [window, "scrollTo"], [window, "scrollBy"]]) {
+        const plain = owner[name];
+        owner[name] = function (...list) {
+          if (list.some((how) => how?.behavior === "smooth")) moves.push(name);
+          return plain.apply(this, list);
+        };
+      }
+      window.watch = setInterval(() => document.getAnimations().length && moves.push("animation"), 5)`);
+    await browser.run("train(20)");
+    await trained(20);
+    await browser.run("$('look').click()");
+    await browser.until("$('trace').textContent.includes('syn_att')");
+    await browser.run(`document.querySelectorAll("#trace [data-node]")[3]
+      .dispatchEvent(new MouseEvent("click", { bubbles: true }))`);
+    await browser.run("$('tour').click()");
+    await new Promise((done) => setTimeout(done, 300));
+    const moves = await browser.run("clearInterval(watch), [...new Set(moves)]");
+    if (reduce) is("motion where less is wanted", moves, []);
+    else is("motion else", moves.includes("scrollIntoView"), true);
+    const slow = await browser.run(`[...document.querySelectorAll("*")].filter((e) => {
+      const style = getComputedStyle(e);
+      return parseFloat(style.transitionDuration) > 0 || parseFloat(style.animationDuration) > 0 ||
+        style.scrollBehavior === "smooth"; }).length`);
+    if (reduce) is("transitions where less motion is wanted", slow, 0);
+  }
+  await browser.send("Emulation.setEmulatedMedia", { features: [] });
+}
+
 // An error stands where the click was; the network and the settings before it stay.
 async function errors() {
   await browser.open(page);
@@ -746,6 +870,8 @@ const all = {
   texts,
   picture,
   panels,
+  keyboard,
+  motion,
   errors,
   presets,
   race,
