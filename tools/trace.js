@@ -757,6 +757,7 @@ align-items:center;justify-content:start;font-size:13px}
      number of the page. An operand is a number with its place: [node, part, indices]. Where the
      page does not hold an operand in full, `read` throws its name. */
   const EPSILON = 1e-6; /* of norm and rms_norm */
+  const FIXED = 7; /* heads of fixed_att that learn nothing */
   const PRODUCT = '#r1 r2ᵀ'; /* a map that no parameter has: the scores of FR */
   const sigmoid = x => 1 / (1 + Math.exp(-x));
   const gelu = x => .5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + .044715 * x * x * x)));
@@ -931,9 +932,9 @@ align-items:center;justify-content:start;font-size:13px}
   }
   /* Row `i` of a part [token, head, width], or [token, width] of one head. */
   function partAt(of, node, part, i, head, k) {
-    const shape = node.parts[part].shape;
-    return shape.length > 2 ? read(of, node, part, i, Math.floor(head * shape[1] / node.heads), k)
-      : read(of, node, part, i, k);
+    const shape = node.parts[part].shape, learned = node.kind === 'fixed_att' && part !== 'v';
+    const row = learned ? head - FIXED : Math.floor(head * shape[1] / node.heads);
+    return shape.length > 2 ? read(of, node, part, i, row, k) : read(of, node, part, i, k);
   }
   const SCORES = {
     V: (of, node, [h, i, j]) => {
@@ -1045,7 +1046,39 @@ align-items:center;justify-content:start;font-size:13px}
       result: all.reduce((s, o) => s + o.share * o.s.result, 0)};
   }
 
+  /* The weights of the first heads of fixed_att: the share of key j among those of query i. */
+  function fixedWeight(node, [h, i, j]) {
+    const n = node.parts.weights.shape[2], up = k => (k + 1) ** 3, down = k => (n - k) ** 3;
+    const one = k => k === i + [0, -1, 1][h] ? 1 : 0;
+    const all = Array.from({length: n}, (_, k) => h < 3 ? one(k) : h === 3 ? k <= i - 2 ? up(k) : 0
+      : h === 4 ? k >= i + 2 ? down(k) : 0 : h === 5 ? up(k) : down(k));
+    if (all.every(x => x === 0)) all[i] = 1;
+    const sum = all.reduce((a, b) => a + b, 0);
+    return {text: 'the share of key j by its place', terms: all.map((x, k) => ['key ' + k,
+      [operand(x)], x]), lines: [all[j] + ' / ' + sum], result: all[j] / sum};
+  }
+  /* A key or value of linformer: a learned sum of those of all tokens. */
+  function summarized(of, node, name, part, [n, h, c]) {
+    return Object.assign(dot(t => 'token ' + t, node.value.shape[0], t => [read(of, node,
+      '#' + name, n, t), partAt(of, node, part, t, h, c)]), {text: 'Σ_t ' + name + '_nt ' + part + '_t'});
+  }
+  function ofSums(of, node, part, at) {
+    const shape = node.parts.weights.shape, width = node.parts.q.shape.slice(-1)[0];
+    const [i, h, c] = part === 'context' ? headed(node, part, at) : [at[1], at[0], 0];
+    if (part === 'context') return Object.assign(dot(n => 'sum ' + n, shape[2], n => [read(of, node,
+      'weights', h, i, n), operand(summarized(of, node, 'f', 'v', [n, h, c]).result)]),
+    {text: 'Σ_n P_in Σ_t f_nt v_t'});
+    const score = n => dot(k => 'k = ' + k, width, k => [partAt(of, node, 'q', i, h, k), operand(
+      summarized(of, node, 'e', 'k', [n, h, k]).result)]);
+    const all = Array.from({length: shape[2]}, (_, n) => score(n).result), p = softmaxOf(all);
+    return {text: 'exp(S_in) / Σ_m exp(S_im),  S_in = q_i · Σ_t e_nt k_t', heads: ['sum', 'S_in',
+      'P_in'], terms: all.map((x, n) => [String(n), [operand(x)], p[n]]), result: p[at[2]],
+    also: [{title: 'The score of sum ' + at[2], sum: Object.assign(score(at[2]), {text:
+      'Σ_k q_k Σ_t e_nt k_tk'})}]};
+  }
+
   function weighed(of, node, [h, i, j]) {
+    if (node.kind === 'fixed_att' && h < FIXED) return fixedWeight(node, [h, i, j]);
     const columns = node.parts.weights.shape[2], seen = [];
     for (let k = 0; k < columns; k++)
       if (!isMasked(of, node, ['query', 'key'], i, k))
@@ -1072,6 +1105,8 @@ align-items:center;justify-content:start;font-size:13px}
   }
   function ofAttention(of, node, part, at) {
     const from = reader(of, node, part === 'q' ? 0 : node.in.length - 1);
+    if (node.kind === 'linformer' && /^(weights|context)$/.test(part))
+      return ofSums(of, node, part, at);
     if (part === 'weights') return weighed(of, node, at);
     if (part === 'context') return gathered(of, node, headed(node, part, at));
     if (part === 'value') return product(of, node, node, 'context', ['w_o', 'b_o'], ...at);
@@ -1253,6 +1288,40 @@ align-items:center;justify-content:start;font-size:13px}
     };
     return behind(of, node, 'context', context, 'w_o', 'b_o', unit);
   }
+  /* lin_att: the share of a token is q' · k' times a power of gamma, over the sum of all. */
+  function linearAttention(of, node, [row, unit]) {
+    const a = argumentsOf(of, node), heads = Number(a.heads || a.list[0] || of.config.heads);
+    const decay = Number(a.decay || a.list[1] || 5), width = node.width / heads;
+    const last = lastRow(node, row), phi = x => x > 0 ? x + 1 : Math.exp(x);
+    const made = (name, t, h) => Array.from({length: width}, (_, k) => phi(affine(of, node, [name],
+      t, h * width + k)));
+    const shares = Array.from({length: heads}, (_, h) => {
+      const q = made('w_q', row, h), gamma = decay ? 1 - Math.pow(2, -decay - h) : 1;
+      const list = Array.from({length: last + 1}, (_, j) => made('w_k', j, h).reduce((s, x, k) =>
+        s + x * q[k], 0) * Math.pow(gamma, Math.abs(row - j)));
+      return list.map(x => x / (list.reduce((s, y) => s + y, 0) + EPSILON));
+    });
+    const context = k => Object.assign(dot(j => 'token ' + j, last + 1, j => [operand(
+      shares[Math.floor(k / width)][j]), operand(affine(of, node, ['w_v'], j, k))]), {text:
+      'Σ_j P_j v_j,  P_j: γ^|i−j| φ(q_i) · φ(k_j) over their sum'});
+    return behind(of, node, 'context', context, 'w_o', 'b_o', unit);
+  }
+  /* Before each step of a universal: the sinusoids of the place and of the step. */
+  function stepped(of, node, [row, j]) {
+    const step = of.nodes.filter(n => n.kind === node.kind && n.path === node.path &&
+      n.id < node.id).length;
+    const x = read(of, reader(of, node), 'value', row, j), [p, s] = [row, step].map(place =>
+      sinusoid('pair', node.width, place, j));
+    return {text: 'x + p_t + p_s', terms: [['x', [x], x.x], ['p of place ' + row, [operand(p)], p],
+      ['p of step ' + step, [operand(s)], s]], result: x.x + p + s};
+  }
+  /* What the output read of the token before, then x. */
+  function fedBack(of, node, [row, j]) {
+    const z = reader(of, of.nodes.find(n => n.kind === 'output')), w = node.width - reader(of,
+      node).width;
+    return summed([j >= w ? read(of, reader(of, node), 'value', row, j - w) : row ? read(of, z,
+      'value', row - 1, j) : operand(0, z, 'value', [])]);
+  }
   /* mlp_src_att: a score is a layer with tanh of query and key. */
   function additive(of, node, part, at) {
     const keys = reader(of, node, 1), w = whole(of, node, '#w_s').x;
@@ -1277,6 +1346,7 @@ align-items:center;justify-content:start;font-size:13px}
     embedding: lookedUp, pos: placed, cnn: convolved, rnn: recurrent, birnn: recurrent,
     ssru: simpleRecurrent, highway: highway, light_conv: lightConv, dyn_conv: lightConv,
     aop: toParameters, sgu: spatialGate, aft: attentionFree,
+    lin_att: linearAttention, universal: stepped, input_feed: fedBack,
     id: unchanged, dropout: unchanged, rel_pos: unchanged, rope: unchanged,
     learn_pos: (of, node, [row, j]) => summed([read(of, reader(of, node), 'value', row, j),
       read(of, node, '#' + own(of, node), row, j)]),
@@ -1334,7 +1404,8 @@ align-items:center;justify-content:start;font-size:13px}
     let sum;
     try {
       sum = part === PRODUCT ? SCORES.FR(of, node, at)
-        : /^(syn_att|mh_dot_src_att)$/.test(node.kind) ? ofAttention(of, node, part, at)
+        : /^(syn_att|mh_dot_src_att|fixed_att|linformer)$/.test(node.kind) ?
+          ofAttention(of, node, part, at)
         : node.kind === 'mlp_src_att' ? additive(of, node, part, at)
         : part === 'value' && SUMS[node.kind] ? SUMS[node.kind](of, node, at) : null;
     } catch (lacks) {
