@@ -31110,7 +31110,8 @@ enum {
   X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
   X(rank, "!") X(apply, "x3x3nn") \
-  X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn")
+  X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
+  X(rotate, "X34X34t5hnni")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31133,7 +31134,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply) X(features) X(dyn_taps)
+  X(apply) X(features) X(dyn_taps) X(gate) X(rotate)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31387,13 +31388,19 @@ static long syn__small_apply(syn_small *s, const int32_t *a) {
   return 2L * a[3];
 }
 
-/* glu y, z, n: y = a sigma(b), z = [a; b] */
-static long syn__small_glu(syn_small *s, const int32_t *op) {
-  int32_t n = op[2], i;
+/* gate y, z, act, n: y = a act(b), z = [a; b] */
+static long syn__small_gate(syn_small *s, const int32_t *op) {
+  int32_t n = op[3], i;
   const float *a = syn__small_row(s, op[1], 2 * n);
   float *y = syn__small_row(s, op[0], n);
-  for (i = 0; i < n; i++) y[i] = a[i] * syn__small_act(4, a[n + i]);
+  for (i = 0; i < n; i++) y[i] = a[i] * syn__small_act(op[2], a[n + i]);
   return 2L * n;
+}
+
+/* glu y, z, n: the same with sigma, act 4 */
+static long syn__small_glu(syn_small *s, const int32_t *op) {
+  const int32_t gate[4] = {op[0], op[1], 4, op[2]};
+  return syn__small_gate(s, gate);
 }
 
 /* linear y, x, act, n, k, w, bias: y [n] = act(W x + b) */
@@ -31714,6 +31721,26 @@ static long syn__small_beam(syn_small *s, const int32_t *a) {
     b->n_best = syn__small_insert(b->best, b->n_best, 2 * s->k.beam, b->picks[i]);
   }
   return done;
+}
+
+/* rotate y, x, table, heads, c, n, pair: the first n numbers of each head, as >>kind rope has it; a
+   row of the table: n / 2 cosines, then the sines */
+static long syn__small_rotate(syn_small *s, const int32_t *a) {
+  int32_t c = a[4], half = (a[5] < c ? a[5] : c) / 2, h, j;
+  const float *x = syn__small_row(s, a[1], a[3] * c);
+  const int16_t *cosine = (const int16_t *)(s->w + a[2] + 1) + s->row * a[5];
+  const int16_t *sine = cosine + a[5] / 2;
+  float *y = syn__small_row(s, a[0], a[3] * c), scale = syn__small_floats(s, a[2])[0];
+  for (h = 0; h < a[3]; h++, x += c, y += c) {
+    for (j = 2 * half; j < c; j++) y[j] = x[j];
+    for (j = 0; j < half; j++) {
+      int32_t i = a[6] ? 2 * j : j, k = a[6] ? i + 1 : half + j;
+      float p = x[i], q = x[k], cosj = scale * (float)cosine[j], sinj = scale * (float)sine[j];
+      y[i] = p * cosj - q * sinj;
+      y[k] = p * sinj + q * cosj;
+    }
+  }
+  return 4L * a[3] * c;
 }
 
 /* store cache, x, heads, c: the row of x, quantized head by head */
@@ -32950,6 +32977,14 @@ static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int
   if (!syn__append(l->c, &l->code[l->program], &word, 1, sizeof word))
     syn__append(l->c, &l->code[l->program], a, (size_t)n, sizeof *a);
 }
+/* The same where operand 0 is a new row of `width` floats, which may take the memory of operand
+   `alias`, 0: of none. Returns the row. */
+static int syn__lower_row(syn__small_build *l, int code, int32_t *a, int n, int width, int alias) {
+  a[0] = syn__lower_new(l, width);
+  if (a[0] >= 0 && alias) syn__lower_at(l, a[0])->alias = a[alias];
+  syn__lower_emit(l, code, a, n);
+  return a[0];
+}
 /* The next instruction reads value v: returns v, or what its norm makes in this segment. */
 static int syn__lower_read(syn__small_build *l, int v) {
   syn__small_value *x = syn__lower_at(l, v), *made;
@@ -33007,11 +33042,7 @@ static void syn__lower_wait(syn__small_build *l, int64_t ahead) {
 }
 /* The next instruction copies row x to row y: a shift of one row. */
 static void syn__lower_copy(syn__small_build *l, int x, int y) {
-  int32_t a[4];
-  a[0] = y;
-  a[1] = x;
-  a[2] = syn__lower_width(l, x);
-  a[3] = 1;
+  const int32_t a[4] = {y, x, syn__lower_width(l, x), 1};
   syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
 }
 /* y = the rows x [count] side by side. Only one row of them is kept, since a slice has no rows of
@@ -33034,17 +33065,12 @@ static int syn__lower_join(syn__small_build *l, const int *x, int count) {
 /* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
 static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int act) {
   const syn_param *p = &l->g->params[w];
-  int32_t a[7];
-  a[1] = syn__lower_read(l, x);
-  a[0] = syn__lower_new(l, p->shape[0]);
-  a[2] = act;
-  a[3] = p->shape[0];
+  int32_t a[7] = {0, syn__lower_read(l, x), act, p->shape[0]};
   a[4] = (int32_t)(p->size / (size_t)p->shape[0]);
   a[5] = syn__lower_matrix(l, w);
   a[6] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
   l->widest = syn__max(l->widest, a[4]);
-  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_linear, a, 7, p->shape[0], 0);
 }
 /* Writes a table [N,d] of positions, whose numbers become int16; returns its place, 0: failed. */
 static int32_t syn__lower_positions(syn__small_build *l, const float *table, int d) {
@@ -33062,45 +33088,41 @@ static int32_t syn__lower_positions(syn__small_build *l, const float *table, int
   }
   return place;
 }
-/* y = factor x + the row of its place in the table [N,d]. *place: where that was written, 0: not
-   yet; it is written once. */
-static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor,
-                             int32_t *place) {
+/* The same, written once for all nodes that share a table: syn__pos_table, syn__rope_table. */
+static int32_t syn__lower_shared(syn__small_build *l, const float *x, int d) {
+  syn__small_table table = {x, 0};
+  size_t i;
+  for (i = 0; i < l->tables.count; i++)
+    if (((syn__small_table *)l->tables.items)[i].x == x)
+      return ((syn__small_table *)l->tables.items)[i].place;
+  table.place = syn__lower_positions(l, x, d);
+  return syn__append(l->c, &l->tables, &table, 1, sizeof table) ? 0 : table.place;
+}
+/* y = factor x + the row of its place in a table of rows of d numbers */
+static int syn__lower_places(syn__small_build *l, int x, int d, float factor, int32_t table) {
   syn__small_bits f;
-  int32_t a[5];
+  int32_t a[5] = {0, syn__lower_read(l, x), d, 0, table};
   f.f = factor;
-  a[1] = syn__lower_read(l, x);
-  a[0] = syn__lower_new(l, d);
-  a[2] = d;
   a[3] = f.i;
-  if (!*place) *place = syn__lower_positions(l, table, d);
-  a[4] = *place;
-  if (!a[4] || a[0] < 0) return -1;
-  syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_places, a, 5, d, 1);
 }
 /* A cache of x: int8 with a scale for each head. */
 static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
-  int32_t a[4];
-  a[1] = syn__lower_read(l, x);
+  int32_t a[4] = {0, syn__lower_read(l, x), heads, c};
   a[0] = syn__lower_value(l, syn__small_cache_bytes(heads, c), 1);
-  a[2] = heads;
-  a[3] = c;
   l->heads = syn__max(l->heads, heads);
   l->widest = syn__max(l->widest, c);
   syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
   return a[0];
 }
 
-/* y = a sigma(b) of z = [a; b] */
-static int syn__lower_glu(syn__small_build *l, int z) {
-  int32_t a[3];
-  a[2] = syn__lower_width(l, z) / 2;
-  a[1] = syn__lower_read(l, z);
-  a[0] = syn__lower_new(l, a[2]);
-  syn__lower_emit(l, SYN__SMALL_OP_glu, a, 3);
-  return a[0];
+/* y = a f(b) of z = [a; b]; gate: place of f in syn__act_names */
+static int syn__lower_gate(syn__small_build *l, int z, int gate) {
+  const int n = syn__lower_width(l, z) / 2;
+  int32_t a[4] = {0, syn__lower_read(l, z), 1 + gate, n};
+  if (gate != SYN__SIGMOID) return syn__lower_row(l, SYN__SMALL_OP_gate, a, 4, n, 0);
+  a[2] = n;
+  return syn__lower_row(l, SYN__SMALL_OP_glu, a, 3, n, 0);
 }
 /* A segment of this delay reads rows of a value from first <= 0 behind its own row. */
 static void syn__lower_around(syn__small_value *v, int delay, int first) {
@@ -33110,13 +33132,8 @@ static void syn__lower_around(syn__small_value *v, int delay, int first) {
 /* The taps of a convolution side by side, [taps,d]. The encoder keeps the rows of x that it reads,
    a decoder the last `taps` rows, oldest first. */
 static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
-  int d = syn__lower_width(l, x);
-  int32_t a[7];
-  a[2] = d;
-  a[3] = taps;
-  a[4] = first;
-  a[5] = dilate;
-  a[6] = 1;
+  const int d = syn__lower_width(l, x);
+  int32_t a[7] = {0, 0, d, taps, first, dilate, 1};
   x = syn__lower_read(l, x); /* a norm is made here, for all rows */
   if (l->program == SYN__SMALL_ENCODE) {
     syn__lower_wait(l, syn__max(0, first + (taps - 1) * dilate));
@@ -33152,10 +33169,7 @@ static int syn__lower_add(syn__small_build *l, const syn_node *n) {
   a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
   a[2] = syn__lower_read(l, syn__lower_in(l, n, 1));
   a[3] = syn__lower_width(l, a[1]);
-  a[0] = syn__lower_new(l, a[3]);
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_add, a, 4);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_add, a, 4, a[3], 1);
 }
 
 /* rel_pos: its rows are those of its input; the attentions behind it have its biases. */
@@ -33174,18 +33188,16 @@ static int syn__lower_act(syn__small_build *l, const syn_node *n) {
   a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
   a[2] = 1 + syn__act_of(n);
   a[3] = syn__lower_width(l, a[1]);
-  a[0] = syn__lower_new(l, a[3]);
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_apply, a, 4);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_apply, a, 4, a[3], 1);
 }
 
-/* act(x W^T + b), or its glu, of ff and of a window of cnn */
+/* act(x W^T + b), or its gate, of ff and of a window of cnn */
 static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
-  int act = syn__act_of(n), glu = act == SYN__GLU, z;
-  if (act > SYN__SWISH && !glu) return syn__lower_refuse(l, n, syn__act_names[act]);
-  z = syn__lower_linear(l, x, n->param[0], n->n_param > 1 ? n->param[1] : -1, glu ? 0 : 1 + act);
-  return glu ? syn__lower_glu(l, z) : z;
+  const int act = syn__act_of(n), gate = syn__gate_of(act);
+  if (act > SYN__SWISH && gate < 0) return syn__lower_refuse(l, n, syn__act_names[act]);
+  x = syn__lower_linear(l, x, n->param[0], n->n_param > 1 ? n->param[1] : -1,
+                        gate < 0 ? 1 + act : 0);
+  return gate < 0 ? x : syn__lower_gate(l, x, gate);
 }
 static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
   return syn__lower_ff_act(l, n, syn__lower_in(l, n, 0));
@@ -33222,18 +33234,15 @@ static int syn__lower_direction(syn__small_build *l, const syn_node *n, int dire
   const syn__rnn *own = (const syn__rnn *)n->own;
   const int *param = n->param + direction * SYN__CELL_PARAMS;
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
-  int32_t op[6];
-  h = syn__lower_state(l, own->n);
+  int32_t op[6] = {0, 0, 0, 0, 0, own->n};
+  op[3] = h = syn__lower_state(l, own->n);
   a = syn__lower_linear(l, x, param[SYN__W_I], param[SYN__B_I], 0);
   p = syn__lower_linear(l, h, param[SYN__W_H], param[SYN__B_H], 0);
   op[1] = syn__lower_read(l, a);
   op[2] = syn__lower_read(l, p);
-  op[3] = h;
   op[4] = lstm ? syn__lower_state(l, own->n) : own->n;
-  op[5] = own->n;
-  op[0] = syn__lower_new(l, own->n);
-  syn__lower_emit(l, lstm ? SYN__SMALL_OP_lstm : SYN__SMALL_OP_gru, op, lstm ? 6 : 5);
-  return op[0];
+  return lstm ? syn__lower_row(l, SYN__SMALL_OP_lstm, op, 6, own->n, 0)
+              : syn__lower_row(l, SYN__SMALL_OP_gru, op, 5, own->n, 0);
 }
 
 /* birnn: three segments. The rows run forward for direction 0, backward for direction 1, forward
@@ -33261,60 +33270,46 @@ static int syn__lower_step(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
   const size_t d = (size_t)own->d, rows = (size_t)l->config->max_len;
   float *table = (float *)syn__alloc(l->c, (rows + 1) * d, sizeof *table), *p;
-  int32_t place = 0;
   size_t i;
   int y = -1;
   if (table) {
     p = table + rows * d;
     syn__pos_rows(own, p, own->step, 1);
     for (i = 0; i < rows * d; i++) table[i] = own->table[i] + p[i % d];
-    y = syn__lower_places(l, syn__lower_in(l, n, 0), table, own->d, own->scale, &place);
+    y = syn__lower_places(l, syn__lower_in(l, n, 0), own->d, own->scale,
+                          syn__lower_positions(l, table, own->d));
   }
   syn__free(l->c, table);
   return y;
 }
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
-  const syn__small_table table = {own->table, 0};
-  size_t i;
   if (own->places < l->config->max_len) return syn__lower_refuse(l, n, "the table");
   if (own->step >= 0) return syn__lower_step(l, n);
-  for (i = 0; i < l->tables.count; i++) /* nodes share tables, see syn__pos_table */
-    if (((syn__small_table *)l->tables.items)[i].x == own->table) break;
-  if (i == l->tables.count && syn__append(l->c, &l->tables, &table, 1, sizeof table)) return -1;
-  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale,
-                           &((syn__small_table *)l->tables.items)[i].place);
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->d, own->scale,
+                           syn__lower_shared(l, own->table, own->d));
 }
 
 static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f,
-                           &l->matrix[n->param[0]]);
+  return syn__lower_places(l, syn__lower_in(l, n, 0), p->shape[1], 1.0f,
+                           syn__lower_shared(l, p->x, p->shape[1]));
 }
 
 static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
   int x = syn__lower_in(l, n, 0), chain = syn__lower_in(l, n, 1), d = syn__lower_width(l, x);
   int g = syn__lower_linear(l, x, n->param[0], n->param[1], 1 + SYN__SIGMOID);
-  int32_t a[5];
+  int32_t a[5] = {0, 0, 0, 0, d};
   a[1] = syn__lower_read(l, g);
   a[2] = syn__lower_read(l, x);
   a[3] = syn__lower_read(l, chain);
-  a[0] = syn__lower_new(l, d);
-  a[4] = d;
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[2];
-  syn__lower_emit(l, SYN__SMALL_OP_mix, a, 5);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_mix, a, 5, d, 2);
 }
 
 static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[4];
-  a[0] = syn__lower_new(l, p->shape[1]);
-  a[1] = p->shape[1];
-  a[2] = p->shape[0];
-  a[3] = syn__lower_matrix(l, n->param[0]);
-  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 4);
-  return a[0];
+  int32_t a[4] = {0, p->shape[1], p->shape[0], syn__lower_matrix(l, n->param[0])};
+  return syn__lower_row(l, SYN__SMALL_OP_embed, a, 4, p->shape[1], 0);
 }
 
 /* The normalization and the units of the integers: y = (unit q - mean) scale = gain q + offset. */
@@ -33344,43 +33339,30 @@ static int syn__lower_features(syn__small_build *l, const syn_node *n) {
 
 static int syn__lower_ngram(syn__small_build *l, const syn_node *n) {
   const syn__ngram *own = (const syn__ngram *)n->own;
-  int32_t a[8];
+  int32_t a[8] = {0, 0, 0, own->buckets, 0, 0, own->longest, own->shortest};
   a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
   a[2] = syn__lower_width(l, a[1]);
-  a[3] = own->buckets;
   a[4] = syn__lower_matrix(l, n->param[0]);
   a[5] = syn__lower_state(l, own->longest);
-  a[6] = own->longest;
-  a[7] = own->shortest;
-  a[0] = syn__lower_new(l, a[2]);
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
-  syn__lower_emit(l, SYN__SMALL_OP_ngram, a, 8);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_ngram, a, 8, a[2], 1);
 }
 
 /* The encoder adds up its rows, which stay; the last program divides them. */
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
   int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
-  int32_t a[3];
+  int32_t a[3] = {sum, 0, d};
   if (syn__pool_first(n)) return syn__lower_refuse(l, n, "take=first");
-  a[0] = sum;
   a[1] = syn__lower_read(l, x);
-  a[2] = d;
   syn__lower_emit(l, SYN__SMALL_OP_sum, a, 3);
   l->program = SYN__SMALL_DECODE;
   l->segment = 0;
   a[1] = sum;
-  a[0] = syn__lower_new(l, d);
-  syn__lower_emit(l, SYN__SMALL_OP_mean, a, 3);
-  return a[0];
+  return syn__lower_row(l, SYN__SMALL_OP_mean, a, 3, d, 0);
 }
 
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[5];
-  a[0] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[1] = p->shape[0];
-  a[2] = p->shape[1];
+  int32_t a[5] = {syn__lower_read(l, syn__lower_in(l, n, 0)), p->shape[0], p->shape[1]};
   a[3] = syn__lower_matrix(l, n->param[0]);
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);
@@ -33403,10 +33385,7 @@ static void syn__lower_scores(syn__small_build *l, const syn_node *n, const floa
                               const float *share, int flags) {
   const int heads = syn__att_of(n)->heads;
   size_t N = (size_t)size, rows = (size_t)heads * N, i, j;
-  int32_t x[5], scales;
-  x[0] = flags;
-  x[2] = heads;
-  x[3] = size;
+  int32_t x[5] = {flags, 0, heads, size}, scales;
   l->heads = syn__max(l->heads, heads);
   if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
     return;
@@ -33481,20 +33460,32 @@ static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags
 }
 /* The number of a bias of a node, -1: none. */
 static int syn__lower_bias(const syn_node *n, int bias) { return bias < 0 ? -1 : n->param[bias]; }
+/* Rows q or k [heads,c] rotated by the angles of their place, where a rope stands before. */
+static int syn__lower_rotated(syn__small_build *l, const syn__att *a, int x, int heads) {
+  int32_t op[7] = {0, 0, 0, heads, a->c, a->rotated, a->rope && a->rope->pair};
+  if (!a->rope) return x;
+  op[1] = syn__lower_read(l, x);
+  op[2] = syn__lower_shared(l, a->angles, a->rotated);
+  return syn__lower_row(l, SYN__SMALL_OP_rotate, op, 7, heads * a->c, 1);
+}
+/* kv=: a row of k or v [heads/group,c] with a copy for each head: caches have all heads. */
+static int syn__lower_copies(syn__small_build *l, const syn__att *a, int x) {
+  int part[SYN__MAX_SMALL_HEADS], h;
+  if (a->group < 2 || x < 0) return x;
+  for (h = 0; h < a->heads; h++) part[h] = syn__lower_slice(l, x, h / a->group * a->c, a->c);
+  return syn__lower_join(l, part, a->heads);
+}
 /* The score with keys: q of the row, k of the cache. */
 static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
                             int flags) {
   const syn__att *a = syn__att_of(n);
   int h, q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
                                syn__lower_bias(n, a->b_q), 0);
-  int32_t x[6];
+  int32_t x[6] = {flags, 0, 0, 0, a->heads, a->c};
   float *factor;
-  x[0] = flags;
-  x[1] = syn__lower_read(l, q);
+  x[1] = syn__lower_read(l, syn__lower_rotated(l, a, q, a->heads));
   x[2] = syn__lower_read(l, k);
   factor = (float *)syn__lower_data(l, (size_t)a->heads * sizeof *factor, &x[3]);
-  x[4] = a->heads;
-  x[5] = a->c;
   for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
   syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
 }
@@ -33507,12 +33498,9 @@ static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w
   l->widest = syn__max(l->widest, units);
   for (h = 0; h < a->heads && y >= 0; h++) {
     size_t rows = (size_t)h * (size_t)cols;
-    int32_t x[7];
+    int32_t x[7] = {0, 0, 0, cols, units};
     x[1] = syn__lower_slice(l, u, h * units, units);
     x[0] = syn__lower_slice(l, y, h * cols, cols);
-    x[2] = 0;
-    x[3] = cols;
-    x[4] = units;
     x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
     x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
@@ -33526,25 +33514,20 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, cons
   const syn__stages *st = &a->stages[s];
   int u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[st->w1], n->param[st->b1], 1);
   int fd = a->score[s] == &syn__score_fd, w2 = st->b1 + 1, rows, more = -1;
-  int32_t x[7];
+  int32_t x[7] = {flags, 0, a->heads, fd ? a->heads : a->size, a->a, a->b};
   rows = syn__lower_heads(l, n, u, w2, fd ? a->a : a->size);
   if (fd) more = syn__lower_heads(l, n, u, w2 + 2, a->b);
-  x[0] = flags;
   x[1] = syn__lower_read(l, rows);
-  x[2] = fd ? syn__lower_read(l, more) : a->heads;
-  x[3] = fd ? a->heads : a->size;
-  x[4] = fd ? a->a : syn__lower_floats(l, share, (size_t)a->heads);
-  x[5] = a->b;
-  x[6] = fd ? syn__lower_floats(l, share, (size_t)a->heads) : 0;
+  if (fd) x[2] = syn__lower_read(l, more);
+  x[fd ? 6 : 4] = syn__lower_floats(l, share, (size_t)a->heads);
   l->heads = syn__max(l->heads, a->heads);
   syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
 }
 /* Why a layer cannot be lowered, or null. */
-static const char *syn__lower_att_lacks(const syn__att *a) {
+static const char *syn__lower_att_lacks(const syn__att *a, int max_len) {
   int s;
-  if (a->group > 1) return "kv";
   if (a->window) return "window";
-  if (a->rope) return "rope";
+  if (a->rope && a->places < max_len) return "the table of rope";
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
         (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
@@ -33555,20 +33538,22 @@ static const char *syn__lower_att_lacks(const syn__att *a) {
    weighted values, W_o. */
 static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  const char *lacks = syn__lower_att_lacks(a);
+  const char *lacks = syn__lower_att_lacks(a, l->config->max_len);
   int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   float share[SYN__MAX_SMALL_HEADS];
-  int32_t x[5];
+  int32_t x[5] = {0, 0, 0, a->heads, a->c};
   if (lacks) return syn__lower_refuse(l, n, lacks);
   if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
   if (a->cross) l->program = SYN__SMALL_CACHE;
   else syn__lower_segment(l, 0); /* the caches of the layer before are free again */
-  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v],
-                                         syn__lower_bias(n, a->b_v), 0), a->heads, a->c);
-  if (a->keyed >= 0)
-    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1],
-                                             syn__lower_bias(n, a->b_k), 0), a->heads, a->c);
+  v = syn__lower_linear(l, u, n->param[a->w_v], syn__lower_bias(n, a->b_v), 0);
+  v = syn__lower_store(l, syn__lower_copies(l, a, v), a->heads, a->c);
+  if (a->keyed >= 0) {
+    k = syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], syn__lower_bias(n, a->b_k), 0);
+    k = syn__lower_rotated(l, a, k, a->heads / a->group);
+    k = syn__lower_store(l, syn__lower_copies(l, a, k), a->heads, a->c);
+  }
   l->program = program;
   if (!a->cross) syn__lower_segment(l, 0);
   for (s = 0; s < a->n_scores; s++) {
@@ -33584,11 +33569,8 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   }
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   x[1] = syn__lower_read(l, v);
-  x[0] = y = syn__lower_new(l, a->e);
   x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
-  x[3] = a->heads;
-  x[4] = a->c;
-  syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
+  y = syn__lower_row(l, SYN__SMALL_OP_values, x, 5, a->e, 0);
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
@@ -33598,8 +33580,8 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   const syn__depthwise *t = &own->taps;
   const int *param = n->param;
   int row = syn__lower_linear(l, syn__lower_in(l, n, 0), param[SYN__W_IN], param[SYN__B_IN], 0);
-  int u = syn__lower_glu(l, row), h;
-  int32_t a[6];
+  int u = syn__lower_gate(l, row, SYN__SIGMOID), h;
+  int32_t a[6] = {0, 0, 0, t->taps, t->width, t->heads};
   float *p = NULL;
   row = syn__lower_window(l, u, t->taps, 1, t->first);
   if (own->dynamic)
@@ -33609,11 +33591,8 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
     l->c->kernels->softmax(p + h * t->taps, l->g->params[param[SYN__W_TAPS]].x + h * t->taps,
                            (size_t)t->taps);
   a[1] = syn__lower_read(l, row);
-  a[3] = t->taps;
-  a[4] = t->width;
-  a[5] = t->heads;
-  a[0] = u = syn__lower_new(l, t->width);
-  syn__lower_emit(l, own->dynamic ? SYN__SMALL_OP_dyn_taps : SYN__SMALL_OP_taps, a, 6);
+  u = syn__lower_row(l, own->dynamic ? SYN__SMALL_OP_dyn_taps : SYN__SMALL_OP_taps, a, 6, t->width,
+                     0);
   return syn__lower_linear(l, u, param[SYN__W_OUT], param[SYN__B_OUT], 0);
 }
 
@@ -33628,19 +33607,17 @@ typedef struct syn__lowering {
 } syn__lowering;
 static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
-    {&syn__kind_features, syn__lower_features},
-    {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
-    {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
-    {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
-    {&syn__kind_dyn_conv, syn__lower_light},
-    {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
-    {&syn__kind_act, syn__lower_act},
-    {&syn__kind_birnn, syn__lower_rnn},           {&syn__kind_concat, syn__lower_concat},
-    {&syn__kind_universal, syn__lower_pos},       {&syn__kind_rel_pos, syn__lower_same},
-    {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
-    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_ngram, syn__lower_ngram},
-    {&syn__kind_syn_att, syn__lower_att},
-    {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
+    {&syn__kind_features, syn__lower_features}, {&syn__kind_learn_pos, syn__lower_learn_pos},
+    {&syn__kind_pool, syn__lower_pool}, {&syn__kind_norm, syn__lower_norm},
+    {&syn__kind_rms_norm, syn__lower_norm}, {&syn__kind_cnn, syn__lower_cnn},
+    {&syn__kind_light_conv, syn__lower_light}, {&syn__kind_dyn_conv, syn__lower_light},
+    {&syn__kind_rnn, syn__lower_rnn}, {&syn__kind_highway, syn__lower_highway},
+    {&syn__kind_act, syn__lower_act}, {&syn__kind_birnn, syn__lower_rnn},
+    {&syn__kind_concat, syn__lower_concat}, {&syn__kind_universal, syn__lower_pos},
+    {&syn__kind_rel_pos, syn__lower_same}, {&syn__kind_add, syn__lower_add},
+    {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
+    {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
+    {&syn__kind_mh_dot_src_att, syn__lower_att}, {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {
   size_t i;
@@ -33977,14 +33954,16 @@ static syn_status syn__small_sink(syn_context *c, const syn_sink *sink, const vo
   return syn__fail(c, SYN_E_FILE, "the small model could not be written");
 }
 
+static int syn__small_given(syn_context *c, const syn_model *m, const syn_sink *sink) {
+  return c && syn__given(c, m, "model") &&
+         syn__given(c, sink && sink->write ? sink : NULL, "sink") && syn__weights_by_row(c, m);
+}
+
 syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_options *options,
                            const syn_sink *sink) {
   size_t words;
   int32_t *w;
-  if (!c || !syn__given(c, m, "model") ||
-      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
-      !syn__weights_by_row(c, m))
-    return SYN_E_VALUE;
+  if (!syn__small_given(c, m, sink)) return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
   if (w && syn__small_model(w, words * sizeof *w))
     syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
@@ -34114,10 +34093,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
                            const char *name, const syn_sink *sink) {
   size_t words;
   int32_t *w;
-  if (!c || !syn__given(c, m, "model") ||
-      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
-      !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
-    return SYN_E_VALUE;
+  if (!syn__small_given(c, m, sink) || !syn__given(c, name, "name")) return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
   if (w) syn__small_embed_text(c, w, words, options ? options->config : NULL, name, sink);
   syn__free(c, w);

@@ -123,8 +123,9 @@ static void fuzz_seeds(void) {
       {"tag", "pos -> res(cnn(k=3)) -> norm", NULL, "i8", "smlad"},
       {"classify", "cnn(8, 3, relu) -> rnn(8) -> res(cnn(8, 3, tanh))", NULL, "i8", "rows"},
       {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn", NULL, "i4", "smlad"},
-      {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"}};
-  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL, NULL, "char"};
+      {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"},
+      {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"}};
+  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL, NULL, "char", NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {
