@@ -1,13 +1,6 @@
 /* demo.h   what the demos share: the self-test of a model, lines of text that come over the serial
    line, the answers to them. Include NAME_model.h and NAME_text.h before it. */
-#include "board.h"
-
-/* With DEMO_TEST all logits go into a hash, which must be the same on every machine. */
-#ifdef DEMO_TEST
-static uint64_t demo_hash = UINT64_C(0xCBF29CE484222325);
-static void demo_trace(float z);
-#define SYN__SMALL_TRACE(z) demo_trace(z)
-#endif
+#include "hash.h"
 
 #define SYN_SMALL
 #define SYNTHESIZER_IMPLEMENTATION
@@ -35,26 +28,6 @@ typedef struct demo {
 /* The first fields of a demo for the model NAME. */
 #define DEMO_MODEL(name) \
   name##_model, sizeof name##_model, name##_HASH, name##_SENTENCE, name##_ANSWER
-
-static uint64_t demo_fnv(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
-  const unsigned char *at = (const unsigned char *)bytes;
-  for (; size; size--) hash = (hash ^ *at++) * UINT64_C(0x100000001B3);
-  return hash;
-}
-#ifdef DEMO_TEST
-__attribute__((noinline)) static void demo_trace(float z) {
-  demo_hash = demo_fnv(demo_hash, &z, sizeof z);
-}
-#endif
-
-static void demo_put_hash(uint64_t hash) {
-  char digit[2] = {0, 0};
-  int shift;
-  for (shift = 60; shift >= 0; shift -= 4) {
-    digit[0] = "0123456789abcdef"[hash >> shift & 15];
-    board_put(digit);
-  }
-}
 
 /* -- lines and answers -- */
 

@@ -27,6 +27,12 @@ emulate() {
     -semihosting-config enable=on,target=native "$@" -kernel "$elf" >"$output" 2>"$output.log"
 }
 
+# Lines "gesture TAB numbers" become "integers TAB gesture": thousandths of g, as a sensor gives them.
+thousandths() {
+  awk -F '\t' '{ n = split($2, x, " ")
+    for (i = 1; i <= n; i++) printf "%d%s", x[i] * 1000 + (x[i] < 0 ? -0.5 : 0.5), i < n ? " " : "\t" $1 "\n" }'
+}
+
 figure() { # NAME FILE: the number of a line "# NAME number"
   sed -n "s/^# $1 //p" "$2" | head -n 1
 }

@@ -6,7 +6,7 @@
 
 /* Reads a line into `line`; bytes beyond `capacity` are left out. Size 0: an empty line, or the end
    of all. */
-static syn_text serial_read(char *line, size_t capacity) {
+static inline syn_text serial_read(char *line, size_t capacity) {
   syn_text text;
   int byte;
   text.at = line;

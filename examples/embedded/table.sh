@@ -1,11 +1,14 @@
 #!/bin/sh
-# table.sh MAKE...   for each board: instructions of the library for a token of the output, bytes of flash
+# table.sh MAKE...   for each board: instructions of the library for a token of the output (gestures: for a row
+# of the source, of 64), bytes of flash
 # (program and model), of RAM (stack of STACK_SIZE bytes included) and of the library's code.
 cd "$(dirname "$0")" || exit 1
 . ./lib.sh
 make="$*"
 if ! have_tools; then echo "table: skipped, needs $missing"; exit 0; fi
-$make "$OUT/dates_data" "$OUT/letters_data" || exit 1
+$make "$OUT/dates_data" "$OUT/letters_data" "$OUT/signals" || exit 1
+"$OUT/signals" test 2 2 | thousandths | cut -f 1 >"$OUT/gestures.few"
+cp "$OUT/gestures.few" "$OUT/gestures_cnn.few"
 "$OUT/dates_data" test 20 | cut -f 1 >"$OUT/dates.few"
 "$OUT/letters_data" 20 | cut -f 1 >"$OUT/letters.few"
 count() { # LINES: instructions of the library for them
@@ -19,7 +22,7 @@ printf '%-14s %-17s %14s %8s %8s %8s\n' demo board instructions flash RAM code
 head -n 5 "$OUT/dates.few" >"$OUT/dates_float.few"
 cp "$OUT/dates_float.few" "$OUT/dates64_float.few"
 head -n 5 "$OUT/letters.few" >"$OUT/letters_float.few"
-for demo in dates letters dates_float dates64_float letters_float; do
+for demo in gestures gestures_cnn dates letters dates_float dates64_float letters_float; do
   for pair in $MACHINES; do
     board=${pair%%:*}
     elf=$OUT/$board/$demo-table.elf
@@ -31,7 +34,10 @@ for demo in dates letters dates_float dates64_float letters_float; do
     case $demo in *_float) opening=$(count none) ;; esac
     total=$(count $demo)
     # the self-test answers its sentence twice, the second time counted
-    tokens=$(($(figure tokens "$OUT/table.out") + 2 * $(figure "self-test tokens" "$OUT/table.out")))
+    case $demo in
+      gestures*) tokens=$(figure rows "$OUT/table.out") ;;
+      *) tokens=$(($(figure tokens "$OUT/table.out") + 2 * $(figure "self-test tokens" "$OUT/table.out"))) ;;
+    esac
     code=$("${CROSS}nm" -S "$elf" | awk '$3 ~ /[tT]/ && $4 ~ /^syn_/ { print "0x" $2 }' |
       while read -r n; do echo $((n)); done | awk '{ n += $1 } END { print n }')
     "${CROSS}size" "$elf" | awk 'NR == 2 { print $1 + $2, $2 + $3 }' >"$OUT/table.size"

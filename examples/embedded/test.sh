@@ -65,7 +65,7 @@ float_on() {
 make="$*"
 mkdir -p "$OUT"
 $make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/dates_i4" "$OUT/pc/commands" \
-  "$OUT/pc/learn" "$OUT/pc/letters" || exit 1
+  "$OUT/pc/learn" "$OUT/pc/letters" "$OUT/pc/gestures" "$OUT/pc/gestures_cnn" || exit 1
 prepare dates dates_data "$INPUTS" test
 prepare commands commands_data 200 test
 sed 's/$/	?/' commands_other.txt >>"$OUT/commands.test" # sentences that are no commands
@@ -76,6 +76,12 @@ head -n 200 "$OUT/commands.test" | sed 's/0=/5=/' >"$OUT/learn.test"
 cut -f 1 "$OUT/learn.test" >"$OUT/learn.in"
 "$OUT/letters_data" 20 unseen >"$OUT/letters.test"
 cut -f 1 "$OUT/letters.test" >"$OUT/letters.in"
+"$OUT/signals" test 90 2 | thousandths >"$OUT/gestures.test"
+cut -f 1 "$OUT/gestures.test" >"$OUT/gestures.in"
+cp "$OUT/gestures.test" "$OUT/gestures_cnn.test"
+cp "$OUT/gestures.in" "$OUT/gestures_cnn.in"
+pc gestures 95
+pc gestures_cnn 95
 pc dates 95
 pc dates_i4 95
 pc commands 95
@@ -95,6 +101,7 @@ if have_tools; then
   for board in microbit an386; do on $board dates_i4; done
   for board in m0 an386 an505; do on $board learn; done
   for board in an385 an386 an547; do on $board letters; done
+  for board in m0 an386 an547; do on $board gestures; on $board gestures_cnn; done
   for model in dates dates64; do float_on an386 ${model}_float "$OUT/$model.safetensors"; done
   on an386 commands -icount shift=5
   echo "   the longest slice of $(sed -n 's/.*SLICE = \([0-9]*\).*/\1/p' commands.c) multiply-adds takes" \
