@@ -3,11 +3,10 @@
    traceView(element, data) fills the element. data: one document of syn_trace, or
    {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
    {select(path), step(number), documents, explain(document, node, part, indices), pick(node id,
-   part, indices), places(document, node), value(document, node, part)}: explain gives the sum
-   behind
-   a number, pick shows it; places names the arrays of a layer, value gives one. A further call with
-   the same element replaces the view and keeps what was chosen there, so that it can show a network
-   that learns.
+   part, indices), places(document, node), value(document, node, part), numbers(value, 'x' or
+   'dx')}: explain gives the sum behind a number, pick shows it; places names the arrays of a layer, value
+   gives one, numbers its floats. A further call with the same element replaces the view and keeps
+   what was chosen there, so that it can show a network that learns.
    No library, no request: the page works offline. */
 function traceView(element, data) {
   'use strict';
@@ -952,9 +951,9 @@ align-items:center;justify-content:start;font-size:13px}
       return Object.assign(s, {text: 'Σ_k r1_ik r2_jk'});
     },
     T: (of, node, [h, i, j]) => {
-      const width = parameter(of, node, 't').shape[1], tile = Number(argumentsOf(of, node).tile);
-      const last = side(node) === 'decoder' ? width - 1 : (width - 1) / 2;
-      const t = read(of, node, '#t', h, tile ? ((i - j) % tile + tile) % tile : last - (i - j));
+      const width = parameter(of, node, 't').shape[1]; /* i-j from the largest on, or a tile */
+      const rows = argumentsOf(of, node).tile || side(node) === 'decoder' ? width : (width + 1) / 2;
+      const t = read(of, node, '#t', h, (rows - 1 - i % rows + j) % width);
       return {text: 't_(i−j)', terms: [['t', [t], t.x]], result: t.x};
     },
     FD: (of, node, [h, i, j]) => {
@@ -1060,7 +1059,8 @@ align-items:center;justify-content:start;font-size:13px}
   /* A key or value of linformer: a learned sum of those of all tokens. */
   function summarized(of, node, name, part, [n, h, c]) {
     return Object.assign(dot(t => 'token ' + t, node.value.shape[0], t => [read(of, node,
-      '#' + name, n, t), partAt(of, node, part, t, h, c)]), {text: 'Σ_t ' + name + '_nt ' + part + '_t'});
+      '#' + name, n, t), partAt(of, node, part, t, h, c)]), {text: 'Σ_t ' + name + '_nt ' +
+      part + '_t'});
   }
   function ofSums(of, node, part, at) {
     const shape = node.parts.weights.shape, width = node.parts.q.shape.slice(-1)[0];
@@ -2083,6 +2083,6 @@ align-items:center;justify-content:start;font-size:13px}
       return !!found;
     },
     step: goTo,
-    explain: explain, pick: pick, places: placesOf, value: valueOf
+    explain: explain, pick: pick, places: placesOf, value: valueOf, numbers: numbers
   };
 }
