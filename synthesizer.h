@@ -334,11 +334,12 @@
    syn_decoder_set_limit; texts that are too long are cut (SYN_CUT_...); syn_context_new, key=value
    texts (syn_model_with ...); ngram, rope, gated activations; syn_source; SYN_IMPLEMENT_KERNELS;
    published networks: `syn import`, syn_tokenizer_from, "unigram:SIZE", pos(layout, first), scale,
-   types, share, ssru, pool, rnn(state=source), the task mlm; numbers instead of source tokens:
-   src_features, syn_data_add_features, syn_model_normalize, the tasks regress and regress_rows;
-   small models: syn_small_score, syn_small_reject, birnn, concat, universal, rel_pos, act, ngram;
-   syn_text_word, syn_run_unknown; threads take work from each other, and their number stays;
-   syn_att(T), lin_att, sgu, aft; syn_train_config.lora; `syn export --format hf|gguf`.
+   types, share, ssru, pool, softcap, rnn(state=source), the task mlm; numbers instead of source
+   tokens: src_features, syn_model_normalize, the tasks regress and regress_rows; small models:
+   syn_small_score, _reject, _feed, birnn, concat, universal, rel_pos, act, ngram, dyn_conv, rope,
+   kv, gated layers; syn_text_word, syn_run_unknown; threads take work from each other; syn_att(T),
+   lin_att, sgu, aft; syn_train_config.lora; `syn export --format hf|gguf`, `run --vectors`, `train
+   --board`.
    Changed: arrays of small models must be written again (checksum); SYN_E_VERSION, SYN_E_CONTEXT;
    SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of syn_trainer_save, alloc, release, parallel,
    cancel, syn_init_report; steps, labels are int64_t; syn_trainer_next, _accumulate, _update (was
