@@ -751,7 +751,7 @@ same 'embed --layout file: the bytes of the file' m net.bytes
 has 'embed: the kinds of the network, the search' '*X(values)*X(out) X(beam)*' "$(cat net.h)"
 size=$(sed -n '1s/.*: \([0-9]*\) bytes.*/\1/p' net.h) ram=$(sed -n 's/.*_RAM = \([0-9]*\).*/\1/p' net.h)
 has 'info --board: flash and RAM are those of the array' \
-  "*,\"flash\":$((size + 16390)),\"ram\":$ram,*,\"fits\":true}" \
+  "*,\"flash\":$((size + 18450)),\"ram\":$ram,*,\"fits\":true}" \
   "$("$SYN" info -m m --board an386 --beam 2 --json | tail -n 1)"
 cat >net.c <<END
 #include "net.h"
