@@ -111,5 +111,9 @@ if have_tools; then
 else
   echo "boards: skipped, needs $missing"
 fi
+text=$(BOARD=an547 ./stories.sh "$@" 2>&1)
+status=$?
+text=$(echo "$text" | tail -n 1)
+if [ $status = 77 ]; then echo "stories: $text"; else verdict $status stories "$text"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
