@@ -243,6 +243,53 @@ static void check_lengths(const char *task, int network, int features) {
   board_free(&b[0]);
 }
 
+/* seq2seq: the first token of the output has the probabilities of the model, with an encoder whose
+   rows are kept for the attention of the decoder. */
+static void check_text(void) {
+  syn_context c;
+  syn_config k;
+  syn_model *m;
+  syn_run *run;
+  board b;
+  int i;
+  syn_context_init(&c, NULL);
+  memset(&k, 0, sizeof k);
+  k.encoder = "linear -> res(cnn(8, 5, tanh)) -> rnn(8) -> res(cnn(8, 3, relu))";
+  k.decoder = "res(mh_dot_att) -> res_nd(ff)";
+  k.src_features = F, k.tgt_vocab = CLASSES, k.max_len = MOST, k.d_model = 8, k.heads = 2, k.seed = 5;
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  if (!m) return;
+  memcpy(syn_model_find(m, "src.mean")->x, mean, sizeof mean);
+  memcpy(syn_model_find(m, "src.scale")->x, scale, sizeof scale);
+  run = syn_run_new(&c, m, NULL);
+  b = board_of(&c, m, 0);
+  for (i = 1; i < MOST && b.s; i += 4) {
+    const int target[1] = {SYN_BEGIN};
+    const source x = source_of(90 + (uint64_t)i, i);
+    const answers got = run_board(b.s, &x, F, 700), other = run_board(b.s, &x, F, 1);
+    float rows[MOST * F], sum = 0.0f;
+    const float *z;
+    syn_batch batch;
+    int count = 0, p;
+    memset(&batch, 0, sizeof batch);
+    for (p = 0; p < i * F; p++) rows[p] = (float)x.rows[p] * units[p % F];
+    batch.count = 1, batch.features = rows, batch.lengths = &x.count;
+    batch.tgt = target, batch.tgt_width = 1;
+    CHECK(syn_run_forward(run, &batch) == SYN_OK, "%s", c.message);
+    z = syn_run_logits(run, 0, &count);
+    for (p = 0; p < CLASSES && z; p++) sum += expf(z[p]);
+    p = SYN_FIRST_TOKEN;
+    CHECK(z && got.count && abs(got.at[0][1 + p] - (int)(expf(z[p]) / sum * 32767.0f)) < 500,
+          "%d rows: probability %d, wanted %g", i, got.at[0][1 + p],
+          z ? (double)(expf(z[p]) / sum * 32767.0f) : -1.0);
+    CHECK(!memcmp(&got, &other, sizeof got), "%d rows: other outputs in small steps", i);
+  }
+  board_free(&b);
+  syn_run_free(run);
+  syn_model_free(m);
+}
+
 /* -- memory -- */
 
 static void check_memory(const char *task, int network) {
@@ -462,6 +509,7 @@ int main(void) {
       check_lengths(task, i, 0);
       check_memory(task, i);
     }
+  check_text();
   check_refused();
   check_units();
   check_heap();
