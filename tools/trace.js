@@ -4,9 +4,9 @@
    {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
    {select(path), step(number), documents, explain(document, node, part, indices), pick(node id,
    part, indices), places(document, node), value(document, node, part), numbers(value, 'x' or
-   'dx')}: explain gives the sum behind a number, pick shows it; places names the arrays of a layer, value
-   gives one, numbers its floats. A further call with the same element replaces the view and keeps
-   what was chosen there, so that it can show a network that learns.
+   'dx')}: explain gives the sum behind a number, pick shows it; places names the arrays of a layer,
+   value gives one, numbers its floats. A further call with the same element replaces the view and
+   keeps what was chosen there, so that it can show a network that learns.
    No library, no request: the page works offline. */
 function traceView(element, data) {
   'use strict';
@@ -976,9 +976,10 @@ align-items:center;justify-content:start;font-size:13px}
   for (const kind of Object.keys(DENSE))
     SCORES[kind] = (of, node, at) => denseScore(of, node, at, DENSE[kind].split(' '));
   function denseScore(of, node, [h, i, j], [w1, b1, w2, b2, gate, gateBias]) {
-    if (!has(of, node, b2)) throw null; /* shared=1 */
+    const shared = !has(of, node, b2); /* one matrix for all heads; beside V, relu(q) for u */
     const u = (t, unit) => w1 === '-' ? read(of, reader(of, node), 'value', t, unit)
-      : operand(Math.max(0, aroundRow(of, node, [w1, b1], t, unit)));
+      : operand(Math.max(0, has(of, node, w1) ? aroundRow(of, node, [w1, b1], t, unit)
+        : affine(of, node, ['w_q', 'b_q'], t, unit)));
     const number = (w, b) => {
       const shape = parameter(of, node, w).shape, width = shape[shape.length - 1];
       const taps = shape.length > 3 ? shape[2] : 1, first = firstTap(node, taps);
@@ -986,13 +987,15 @@ align-items:center;justify-content:start;font-size:13px}
         'k = ' + k % width, taps * width, k => {
         const tap = Math.floor(k / width), t = i + first + tap;
         return t < 0 || t >= node.value.shape[0] ? [operand(0)] : [u(t, h * width + k % width),
-          read(of, node, '#' + w, h, j, ...(shape.length > 3 ? [tap] : []), k % width)];
+          read(of, node, '#' + w, ...(shared ? [] : [h]), j, ...(shape.length > 3 ? [tap] : []),
+            k % width)];
       });
       sum.terms = sum.terms.filter(t => t[1].length > 1);
-      return plus(sum, b, read(of, node, '#' + b, h, j));
+      return shared ? sum : plus(sum, b, read(of, node, '#' + b, h, j));
     };
-    const sum = number(w2, b2), text = 'Σ_k ' + (w1 === '-' ? 'x_k ' : 'relu(' + w1 + ' x + ' + b1 +
-      ')_k ') + w2 + '_jk + ' + b2 + '_j';
+    const sum = number(w2, b2), text = 'Σ_k ' + (w1 === '-' ? 'x_k ' : !shared ? 'relu(' + w1 +
+      ' x + ' + b1 + ')_k ' : has(of, node, w1) ? 'relu(' + w1 + ' x)_k ' : 'relu(w_q x)_k ') + w2 +
+      '_jk' + (shared ? '' : ' + ' + b2 + '_j');
     if (!gate) return Object.assign(sum, {text: text});
     const open = sigmoid(number(gate, gateBias).result);
     return {text: '(' + text + ') σ(the same with ' + gate + ') = ' + short(sum.result) + ' · ' +
@@ -1029,6 +1032,19 @@ align-items:center;justify-content:start;font-size:13px}
     const a = kinds.map((_, k) => Math.exp(read(of, node, '#alpha', head, k).x));
     return a.map(x => x / a.reduce((s, y) => s + y, 0));
   }
+  /* What each rel_pos before a layer, in its chain or around it, adds to the score of i and j. */
+  function biasOf(of, node, [h, i, j]) {
+    return of.nodes.filter(r => r.kind === 'rel_pos' && node.kind === 'syn_att' && r.id < node.id &&
+      node.path.startsWith(r.path.replace(/[^.]*$/, ''))).map(r => {
+      const a = argumentsOf(of, r), max = Number(a.max || a.list[1] || 128);
+      const buckets = parameter(of, r, own(of, r)).shape[1];
+      const half = side(r) === 'decoder' ? buckets : buckets / 2, e = Math.floor(half / 2);
+      const from = k => k <= e ? k : Math.ceil(e * Math.pow(max / e, (k - e) / (half - e)) - 1e-9);
+      let k = half - 1;
+      while (k > 0 && from(k) > Math.abs(i - j)) k--;
+      return read(of, r, '#' + own(of, r), h, j > i ? half + k : k);
+    });
+  }
   /* The score of query i and key j of a head: a sum over the kinds of the layer. */
   function scored(of, node, at) {
     const kinds = kindsOf(of, node), share = sharesFor(of, node, at[0], kinds);
@@ -1037,12 +1053,13 @@ align-items:center;justify-content:start;font-size:13px}
       const s = SCORES[kind](of, node, at);
       return {kind: kind, share: share[k], s: s};
     });
+    const bias = biasOf(of, node, at);
     return {text: all.map(o => (kinds.length > 1 ? short(o.share) + ' · ' : '') + o.kind)
-      .join(' + '),
-      terms: all.flatMap(o => o.s.terms.map(t => [(kinds.length > 1 ? o.kind + ': ' : '') + t[0],
-        t[1], t[2]])),
+      .join(' + ') + (bias.length ? ' + the bias of the distance' : ''),
+      terms: bias.map(b => ['bias', [b], b.x]).concat(all.flatMap(o => o.s.terms.map(t =>
+        [(kinds.length > 1 ? o.kind + ': ' : '') + t[0], t[1], t[2]]))),
       lines: all.map(o => o.kind + ': ' + o.s.text + ' = ' + short(o.s.result)),
-      result: all.reduce((s, o) => s + o.share * o.s.result, 0)};
+      result: all.reduce((s, o) => s + o.share * o.s.result, bias.reduce((s, b) => s + b.x, 0))};
   }
 
   /* The weights of the first heads of fixed_att: the share of key j among those of query i. */
@@ -1315,6 +1332,23 @@ align-items:center;justify-content:start;font-size:13px}
     return {text: 'x + p_t + p_s', terms: [['x', [x], x.x], ['p of place ' + row, [operand(p)], p],
       ['p of step ' + step, [operand(s)], s]], result: x.x + p + s};
   }
+  /* x and a row of w for each n-gram that ends here: the hash of its tokens, the last one first. */
+  function ngrams(of, node, [row, j]) {
+    const a = argumentsOf(of, node), name = '#' + own(of, node), tokens = of.tokens[node.stream];
+    const buckets = BigInt(parameter(of, node, own(of, node)).shape[0]);
+    const longest = Number(a.longest || a.list[0] || 3);
+    const shortest = Number(a.shortest || a.list[2] || 2);
+    const list = [read(of, reader(of, node), 'value', row, j)];
+    const cut = z => BigInt.asUintN(64, z);
+    for (let k = 1, z = 0n; k <= Math.min(longest, row + 1); k++) {
+      z = cut(z + BigInt(tokens[row - k + 1][0]) + 1n);
+      z = cut((z ^ z >> 30n) * 0xBF58476D1CE4E5B9n);
+      z = cut((z ^ z >> 27n) * 0x94D049BB133111EBn);
+      z ^= z >> 31n;
+      if (k >= shortest) list.push(read(of, node, name, Number(z % buckets), j));
+    }
+    return summed(list);
+  }
   /* What the output read of the token before, then x. */
   function fedBack(of, node, [row, j]) {
     const z = reader(of, of.nodes.find(n => n.kind === 'output')), w = node.width - reader(of,
@@ -1346,8 +1380,8 @@ align-items:center;justify-content:start;font-size:13px}
     embedding: lookedUp, pos: placed, cnn: convolved, rnn: recurrent, birnn: recurrent,
     ssru: simpleRecurrent, highway: highway, light_conv: lightConv, dyn_conv: lightConv,
     aop: toParameters, sgu: spatialGate, aft: attentionFree,
-    lin_att: linearAttention, universal: stepped, input_feed: fedBack,
-    id: unchanged, dropout: unchanged, rel_pos: unchanged, rope: unchanged,
+    lin_att: linearAttention, universal: stepped, input_feed: fedBack, ngram: ngrams,
+    id: unchanged, dropout: unchanged, rel_pos: unchanged,
     learn_pos: (of, node, [row, j]) => summed([read(of, reader(of, node), 'value', row, j),
       read(of, node, '#' + own(of, node), row, j)]),
     types: (of, node, [row, j]) => {
