@@ -15311,37 +15311,53 @@ static const syn_kind syn__kind_fixed_att = {
      dk'_t = G_t v1_t^T,  dv1_t = k'_t G_t
    so M is computed again from the first token on, and G from the last one; the second state of an
    encoder has the same with the ends exchanged. phi' = min(phi, 1).
-   saved for backward: the buffers below. While decoding: the state after the newest token and the
-   one before it, 2 H c (c+1) floats for each hypothesis, however long it is. */
+   The passes go by chunks of SYN__LIN_CHUNK tokens (RetNet, section 2.3): inside a chunk by masked
+   scores as in attention, between chunks by the state. With M that before a chunk of L tokens,
+   i, j = 0 .. L-1 in it,
+     y1_i = sum_j P_ij v1_j + gamma^(i+1) q'_i M, P_ij = gamma^|i-j| q'_i . k'_j
+     M = gamma^L M + sum_j gamma^(L-1-j) k'_j^T v1_j
+   and the same for dq', G ... No power is above L, and nothing is divided by one.
+   saved for backward: the buffers below. While decoding a slot has two states, before this chunk
+   and before the next one, and k', v of the tokens of a chunk: 2 d (c + 1 + SYN__LIN_CHUNK)
+   floats, however long a hypothesis is. A step has the sums of the full pass in their order. */
 
-/* Saved buffers, each with its gradients behind it, and the parts of the rows that they hold. */
-enum { SYN__LIN_KEYS, SYN__LIN_DKEYS, SYN__LIN_VALUES, SYN__LIN_DVALUES };
-enum { SYN__LIN_Q, SYN__LIN_K };                         /* parts of KEYS, [rows,e] each */
-enum { SYN__LIN_V1, SYN__LIN_Y1, SYN__LIN_Y };           /* of VALUES; the last is [rows,e] */
+enum { SYN__LIN_ROWS, SYN__LIN_DROWS };                  /* saved; the gradients */
+/* Parts of them, see syn__lin_saved. */
+enum { SYN__LIN_Q, SYN__LIN_K, SYN__LIN_V, SYN__LIN_Y, SYN__LIN_DEN };
 enum { SYN__LIN_W_Q, SYN__LIN_W_K, SYN__LIN_W_V, SYN__LIN_W_O }; /* parameters [d,d] */
 #define SYN__LIN_EPS 1e-6f /* keeps the division finite where every phi(k) is 0 */
 #define SYN__LIN_WIDEST 1024 /* columns of a head: a state has the square of that */
+#define SYN__LIN_CHUNK 48 /* whole tiles, whole panels */
 
 typedef struct syn__lin {
   int heads, decay;
-  int causal;        /* 1: a decoder, one state; 0: an encoder, one from each end */
-  size_t c, e, wide; /* columns of a head; of all; with the sums, H (c + 1) */
+  int causal; /* 1: a decoder, one state; 0: an encoder, one from each end */
+  int c;      /* columns of a head */
 } syn__lin;
 
+/* One head of a sentence of n tokens. */
+typedef struct syn__lin_work {
+  const syn__lin *l;
+  float *g;                    /* g[m] = gamma^|m|, |m| <= SYN__LIN_CHUNK */
+  syn_matrix q, k, y, dq, dk;  /* [n,c] q', k', y */
+  syn_matrix v1, y1, dv1, dy1; /* [n,c+1], scratch; y1 also is dv1 */
+  int first;                   /* place of q's first row among those of k: 0 but in a step */
+  const float *v;              /* [n,c], rows as q's */
+  float *den;                  /* of token r at r H */
+  float *state, *copy, *p, *pack; /* [c,c+1], scaled rows, [L,L], a packed matrix: scratch */
+} syn__lin_work;
+
 static const syn__lin *syn__lin_of(const syn_node *n) { return (const syn__lin *)n->own; }
-/* Part SYN__LIN_Q or SYN__LIN_K of KEYS or of its gradients, [rows,e]. */
-static float *syn__lin_keys(const syn_tape *t, const syn_node *n, int buffer, int part) {
-  return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->e;
-}
-/* Part SYN__LIN_V1 ... of VALUES or of its gradients. */
-static float *syn__lin_values(const syn_tape *t, const syn_node *n, int buffer, int part) {
-  return syn_saved(t, n, buffer) + (size_t)part * syn_rows(syn_out(t, n)) * syn__lin_of(n)->wide;
+/* A part of the rows or of their gradients: q' ... y [rows,d]. The last one, of the rows alone, has
+   the sums that y1 was divided by, [rows,H]. */
+static float *syn__lin_saved(const syn_tape *t, const syn_node *n, int buffer, int part) {
+  return syn_saved(t, n, buffer) + (size_t)part * syn_count(syn_out(t, n));
 }
 /* y and its gradient as a tensor */
 static syn_tensor syn__lin_y(const syn_tape *t, const syn_node *n) {
   syn_tensor y = *syn_out(t, n);
-  y.x = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y);
-  y.dx = y.dx ? syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y) : NULL;
+  y.x = syn__lin_saved(t, n, SYN__LIN_ROWS, SYN__LIN_Y);
+  y.dx = y.dx ? syn__lin_saved(t, n, SYN__LIN_DROWS, SYN__LIN_Y) : NULL;
   return y;
 }
 
@@ -15350,176 +15366,287 @@ static syn_status syn__lin_shape(syn_build *b, syn_node *n) {
   syn__lin *l = (syn__lin *)syn_build_own(b, n, sizeof *l);
   const int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   const int d = syn_build_width(b, n, 0);
-  size_t row;
+  const size_t chunk = SYN__LIN_CHUNK, c = (size_t)(d / heads), wide = c + 1;
+  syn_extent infer[2] = {{0, 0, 0, 2 * wide, 0}, {3 * chunk * wide, 0, 0, 0, 0}};
   int i;
   if (!l) return SYN_E_MEMORY;
   if (d % heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
-  if (d / heads > SYN__LIN_WIDEST)
+  if (c > SYN__LIN_WIDEST)
     return syn__fail_build(b, SYN_E_SHAPE, "heads are %d wide, wanted %d at most: a state has the "
                            "square of that", d / heads, SYN__LIN_WIDEST);
   l->heads = heads;
   l->decay = syn_arg_int(b, "decay", 5, 0, 20);
   l->causal = b->decoder;
-  l->c = (size_t)(d / heads);
-  l->e = (size_t)d;
-  l->wide = (size_t)heads * (l->c + 1);
+  l->c = d / heads;
   for (i = SYN__LIN_W_Q; i <= SYN__LIN_W_O; i++) syn__matrix_param(b, n, names[i], d, d);
-  row = 2 * l->wide + l->e; /* v1, y1, y */
-  syn_build_save_rows(b, n, SYN_BOTH, 2 * l->e);
-  syn_build_save_rows(b, n, SYN_BACKWARD, 2 * l->e);
-  syn_build_save_rows(b, n, SYN_BOTH, row);
-  syn_build_save_rows(b, n, SYN_BACKWARD, row);
-  n->scratch.fixed = (l->c + 1) * (l->c + 1); /* a state, a row */
-  n->cache = (int)(l->wide * l->c); /* the states of all heads */
+  syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d + (size_t)heads);
+  syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d);
+  n->scratch.fixed = 2 * chunk + 1 + chunk * chunk + chunk * wide + c * wide +
+                     wide * syn__round16(chunk > c ? chunk : c);
+  n->scratch.length = 3 * wide;
+  for (i = 0; i < 2; i++) infer[i].fixed += n->scratch.fixed;
+  n->infer = (const syn_extent *)syn__array_keep(b, infer, 2, sizeof *infer);
+  if (!n->infer) return SYN_E_MEMORY;
+  n->cache = d * (l->c + 1 + SYN__LIN_CHUNK); /* half of a slot, see syn__lin_state */
   n->flags |= SYN__STATE;
   return syn_build_out_like(b, n, 0);
 }
 
-/* -- a state that walks over the rows of one head -- */
+/* -- one head: its rows; the state that walks over their chunks; the inside of a chunk -- */
 
-/* state [c,c+1] = gamma state + a_r^T b_r. Reads: left_out_r += left_r state; right_out_r += state
-   right_r^T. a, left, right_out: rows e apart; b, left_out, right: rows `wide` apart. Null: no such
-   read. */
+/* The rows row .. row+count-1 of head h, and scratch. */
+static syn__lin_work syn__lin_work_of(const syn_tape *t, const syn_node *n, size_t h, size_t row,
+                                      int count, float *scratch) {
+  const syn__lin *l = syn__lin_of(n);
+  const size_t c = (size_t)l->c, wide = c + 1, H = (size_t)l->heads, at = row * H * c + h * c;
+  const size_t part = syn_count(syn_out(t, n));
+  const double gamma = l->decay ? 1.0 - syn__pow(2.0, -(double)l->decay - (double)h) : 1.0;
+  double power = 1.0;
+  syn__lin_work s;
+  int i;
+  memset(&s, 0, sizeof s);
+  s.l = l;
+  s.g = scratch + SYN__LIN_CHUNK;
+  s.p = s.g + SYN__LIN_CHUNK + 1;
+  s.copy = s.p + SYN__LIN_CHUNK * SYN__LIN_CHUNK;
+  s.state = s.copy + SYN__LIN_CHUNK * wide;
+  s.v1 = s.y1 = s.dy1 = syn_matrix_of(s.state + c * wide, count, l->c + 1, 0);
+  s.y1.x += (size_t)count * wide;
+  s.dy1.x += 2 * (size_t)count * wide;
+  s.dv1 = s.y1;
+  s.pack = s.dy1.x + (size_t)count * wide;
+  s.q = s.k = s.y = syn_matrix_of(syn_saved(t, n, SYN__LIN_ROWS) + at, count, l->c, H * c);
+  s.v = s.q.x + SYN__LIN_V * part;
+  s.k.x += SYN__LIN_K * part;
+  s.y.x += SYN__LIN_Y * part;
+  s.den = syn__lin_saved(t, n, SYN__LIN_ROWS, SYN__LIN_DEN) + row * H + h;
+  for (i = 0; i <= syn__min(count, SYN__LIN_CHUNK); i++, power *= gamma)
+    s.g[i] = s.g[-i] = (float)power;
+  return s;
+}
+/* Row i of v1 from v [c]; the one makes the sum of the weights. */
+static void syn__lin_ones(const syn__lin_work *s, int i, const float *v) {
+  float *v1 = s->v1.x + i * s->v1.cols;
+  memcpy(v1, v, (size_t)s->l->c * sizeof *v1);
+  v1[s->l->c] = 1.0f;
+}
+
+/* A state behind a chunk is gamma^L state + a^T b. It adds left state to left_out, right state^T to
+   right_out. a, left, right_out [n,c]; b, left_out, right [n,c+1]. Null: no such read. */
 typedef struct syn__lin_walk {
-  const syn__lin *l;
-  float gamma, *state, *row; /* row [c+1]: scratch */
-  const float *a, *b, *left, *right;
-  float *left_out, *right_out;
+  const syn_matrix *a, *b, *left, *left_out, *right, *right_out;
 } syn__lin_walk;
 
-/* A walk of head h that reads nothing yet. */
-static syn__lin_walk syn__lin_walk_of(const syn__lin *l, int h, float *state, float *row) {
-  syn__lin_walk w;
-  memset(&w, 0, sizeof w);
-  w.l = l;
-  w.gamma = l->decay ? (float)(1.0 - syn__pow(2.0, -(double)(l->decay + h))) : 1.0f;
-  w.state = state;
-  w.row = row;
-  return w;
+/* Some rows of a matrix. */
+static syn_matrix syn__lin_cut(const syn_matrix *x, int first, int count) {
+  return syn__submatrix(*x, first, count, 0, x->cols);
 }
-/* state = gamma state */
-static void syn__lin_decay(const syn_tape *t, const syn__lin_walk *w) {
-  if (w->gamma < 1.0f) t->k->scale(w->state, w->gamma, w->state, w->l->c * (w->l->c + 1));
+/* Row i times g[i], in `copy`: what a state takes or gives decays from its end of the chunk to the
+   row. */
+static syn_matrix syn__lin_scaled(const syn_tape *t, syn_matrix x, const float *g, float *copy) {
+  int i;
+  for (i = 0; i < x.rows; i++)
+    t->k->scale(copy + i * x.cols, g[i], x.x + (size_t)i * x.row, (size_t)x.cols);
+  return syn_matrix_of(copy, x.rows, x.cols, 0);
 }
-/* state += a_r^T b_r, a product [c,1] [1,c+1] */
-static void syn__lin_add(const syn_tape *t, const syn__lin_walk *w, size_t r) {
-  const int c = (int)w->l->c;
-  const syn__product p = syn__product_of(
-      syn_matrix_of(w->state, c, c + 1, 0),
-      syn_transposed(syn_matrix_of(w->a + r * w->l->e, 1, c, 0)),
-      syn_matrix_of(w->b + r * w->l->wide, 1, c + 1, 0), NULL, 1);
-  t->k->gemm(&p, 0, c, 0, (c + 16) / 16);
+/* The reads of rows; g[i]: the decay from the state to row i. */
+static void syn__lin_read(const syn_tape *t, const syn__lin_work *s, const syn__lin_walk *w,
+                          int first, int count, const float *g) {
+  const syn_matrix state = syn_matrix_of(s->state, s->l->c, s->l->c + 1, 0);
+  if (w->left)
+    syn__gemm_serial(t, syn__lin_cut(w->left_out, first, count),
+                     syn__lin_scaled(t, syn__lin_cut(w->left, first, count), g, s->copy), state, 1,
+                     s->pack);
+  if (w->right)
+    syn__gemm_serial(t, syn__lin_cut(w->right_out, first, count),
+                     syn__lin_scaled(t, syn__lin_cut(w->right, first, count), g, s->copy),
+                     syn_transposed(state), 1, s->pack);
 }
-/* Both reads of row r, each if it is wanted. */
-static void syn__lin_read(const syn_tape *t, const syn__lin_walk *w, size_t r) {
-  const size_t c = w->l->c, e = w->l->e, wide = w->l->wide;
-  size_t i;
-  if (w->left) {
-    const syn__weighted_values j = {w->left + r * e, w->state, NULL, c, c + 1, c, 1, c + 1};
-    t->k->values(w->row, &j);
-    t->k->acc(w->left_out + r * wide, w->row, c + 1);
+/* The state behind a chunk; back: before it. */
+static void syn__lin_pass(const syn_tape *t, const syn__lin_work *s, const syn__lin_walk *w,
+                          int first, int count, int back) {
+  const syn_matrix a = syn__lin_scaled(t, syn__lin_cut(w->a, first, count),
+                                       back ? s->g : s->g - count + 1, s->copy);
+  t->k->scale(s->state, s->g[count], s->state, (size_t)(s->l->c * (s->l->c + 1)));
+  syn__gemm_serial(t, syn_matrix_of(s->state, s->l->c, s->l->c + 1, 0), syn_transposed(a),
+                   syn__lin_cut(w->b, first, count), 1, s->pack);
+}
+/* All chunks, from the last on where `back`. */
+static void syn__lin_walk_chunks(const syn_tape *t, const syn__lin_work *s, const syn__lin_walk *w,
+                                 int back) {
+  const int n = w->a->rows, chunks = (n + SYN__LIN_CHUNK - 1) / SYN__LIN_CHUNK;
+  int i;
+  memset(s->state, 0, (size_t)(s->l->c * (s->l->c + 1)) * sizeof *s->state);
+  for (i = 0; i < chunks; i++) {
+    const int first = (back ? chunks - 1 - i : i) * SYN__LIN_CHUNK;
+    const int count = syn__min(SYN__LIN_CHUNK, n - first);
+    if (i > 0) syn__lin_read(t, s, w, first, count, back ? s->g - count : s->g + 1);
+    if (i + 1 < chunks) syn__lin_pass(t, s, w, first, count, back);
   }
-  for (i = 0; i < c && w->right; i++)
-    w->right_out[r * e + i] += t->k->dot(w->state + i * (c + 1), w->right + r * wide, c + 1);
 }
-/* All rows first .. end-1, from the last on where `back`; others: 1: a row does not see itself. */
-static void syn__lin_walk_rows(const syn_tape *t, const syn__lin_walk *w, const int *off, int back,
-                               int others) {
-  size_t first = (size_t)off[0], end = (size_t)off[1], k;
-  memset(w->state, 0, w->l->c * (w->l->c + 1) * sizeof *w->state);
-  for (k = first; k < end; k++) {
-    const size_t r = back ? end - 1 - (k - first) : k;
-    syn__lin_decay(t, w);
-    if (others) syn__lin_read(t, w, r);
-    syn__lin_add(t, w, r);
-    if (!others) syn__lin_read(t, w, r);
+
+/* A chunk as a head of attention. */
+static syn__head syn__lin_chunk(const syn__lin_work *s, int first, int count) {
+  syn__head o;
+  memset(&o, 0, sizeof o);
+  o.g.nq = syn__min(s->q.rows, count);
+  o.g.nk = count;
+  o.g.causal = s->l->causal;
+  o.g.first = s->first;
+  o.c = s->l->c;
+  o.q_row = s->q.row;
+  o.k_row = s->k.row;
+  o.q = s->q.x + (size_t)first * o.q_row;
+  o.k = s->k.x + (size_t)first * o.k_row;
+  o.p = s->p;
+  o.pack = s->pack;
+  return o;
+}
+/* P_ij *= gamma^|i-j|; 0 where i does not see j. The powers of row i are those of the row before,
+   from one place earlier on: g[-i], g[1-i] ... */
+static void syn__lin_decay(const syn_tape *t, const syn__head *o, const float *g) {
+  int i;
+  for (i = 0; i < o->g.nq; i++) {
+    const int seen = syn__keys_seen(&o->g, i);
+    float *p = o->p + i * o->g.nk;
+    t->k->mul(p, p, g - o->g.first - i, (size_t)seen);
+    memset(p + seen, 0, (size_t)(o->g.nk - seen) * sizeof *p);
   }
+}
+/* P of a chunk */
+static syn_matrix syn__lin_scores(const syn_tape *t, const syn__lin_work *s, const syn__head *o) {
+  syn__dot_scores(t, o);
+  syn__lin_decay(t, o, s->g);
+  return syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
+}
+/* y1 = P v1 of a chunk */
+static void syn__lin_inside(const syn_tape *t, const syn__lin_work *s, int first, int count) {
+  const syn__head o = syn__lin_chunk(s, first, count);
+  const syn_matrix p = syn__lin_scores(t, s, &o);
+  syn__causal_matmul_nn(t, &o.g, syn__product_of(syn__lin_cut(&s->y1, first, o.g.nq), p,
+                                                 syn__lin_cut(&s->v1, first, count), NULL, 0));
 }
 
 /* -- forward, step -- */
 
-/* Row r of head h: q, k through phi; v1 from v, which the place of y holds; y1 = 0 */
-static void syn__lin_begin(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
-  const syn__lin *l = syn__lin_of(n);
-  const size_t at = r * l->wide + h * (l->c + 1); /* of the head's columns with their sum */
-  float *v1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + at;
-  float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + at;
-  int part;
-  size_t i;
-  for (part = SYN__LIN_Q; part <= SYN__LIN_K; part++) {
-    float *x = syn__lin_keys(t, n, SYN__LIN_KEYS, part) + r * l->e + h * l->c;
-    for (i = 0; i < l->c; i++) x[i] = x[i] > 0.0f ? x[i] + 1.0f : (float)syn__exp((double)x[i]);
+/* phi, in place: max(x, 0) + e^m, m = min(x, 0), e^m = s / (1 - s), s = sigma(m). `room`: two
+   rows. */
+static void syn__lin_phi(const syn_tape *t, syn_matrix x, float *room) {
+  const size_t c = (size_t)x.cols;
+  int r, i;
+  for (r = 0; r < x.rows; r++, x.x += x.row) {
+    t->k->act(SYN__RELU, room, x.x, c);
+    t->k->sub(room + c, x.x, room, c);
+    t->k->act(SYN__SIGMOID, room + c, room + c, c);
+    for (i = 0; i < x.cols; i++) x.x[i] = room[i] + room[x.cols + i] / (1.0f - room[x.cols + i]);
   }
-  memcpy(v1, syn__lin_y(t, n).x + r * l->e + h * l->c, l->c * sizeof *v1);
-  v1[l->c] = 1.0f; /* its sums are those of the weights */
-  memset(y1, 0, (l->c + 1) * sizeof *y1);
 }
 /* y from y1 */
-static void syn__lin_divide(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
-  const syn__lin *l = syn__lin_of(n);
-  const float *y1 = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + r * l->wide +
-                    h * (l->c + 1);
-  t->k->scale(syn__lin_y(t, n).x + r * l->e + h * l->c, 1.0f / (y1[l->c] + SYN__LIN_EPS), y1, l->c);
-}
-/* The walk of the forward pass of head h. */
-static syn__lin_walk syn__lin_forward_walk(const syn_tape *t, const syn_node *n, size_t h,
-                                           float *state, float *row) {
-  const syn__lin *l = syn__lin_of(n);
-  syn__lin_walk w = syn__lin_walk_of(l, (int)h, state, row);
-  w.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_K) + h * l->c;
-  w.b = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_V1) + h * (l->c + 1);
-  w.left = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + h * l->c;
-  w.left_out = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1) + h * (l->c + 1);
-  return w;
+static void syn__lin_divide(const syn_tape *t, const syn__lin_work *s) {
+  const size_t c = (size_t)s->l->c;
+  size_t r;
+  for (r = 0; r < (size_t)s->y.rows; r++) {
+    const float *y1 = s->y1.x + r * (c + 1);
+    float *den = s->den + r * (size_t)s->l->heads;
+    *den = y1[c] + SYN__LIN_EPS;
+    t->k->scale(s->y.x + r * s->y.row, 1.0f / *den, y1, c);
+  }
 }
 /* Items: the heads of sentence 0, then of sentence 1 ... */
 static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__lin *l = syn__lin_of(n);
-  float *state = syn_scratch(t, thread);
+  const size_t heads = (size_t)syn__lin_of(n)->heads;
   for (; begin < end; begin++) {
-    const size_t h = begin % (size_t)l->heads;
-    const int *off = syn_out_stream(t, n)->off + begin / (size_t)l->heads;
-    const syn__lin_walk w = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1));
-    size_t r;
-    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin(t, n, h, r);
-    syn__lin_walk_rows(t, &w, off, 0, 0);                 /* j <= i */
-    if (!l->causal) syn__lin_walk_rows(t, &w, off, 1, 1); /* j > i */
-    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_divide(t, n, h, r);
+    const int *off = syn_out_stream(t, n)->off + begin / heads, rows = off[1] - off[0];
+    const syn__lin_work s = syn__lin_work_of(t, n, begin % heads, (size_t)off[0], rows,
+                                             syn_scratch(t, thread));
+    const syn__lin_walk w = {&s.k, &s.v1, &s.q, &s.y1, NULL, NULL};
+    int first;
+    for (first = 0; first < rows; first++)
+      syn__lin_ones(&s, first, s.v + (size_t)first * s.q.row);
+    syn__lin_phi(t, s.q, s.copy);
+    syn__lin_phi(t, s.k, s.copy);
+    for (first = 0; first < rows; first += SYN__LIN_CHUNK)
+      syn__lin_inside(t, &s, first, syn__min(SYN__LIN_CHUNK, rows - first));
+    syn__lin_walk_chunks(t, &s, &w, 0);
+    if (!s.l->causal) syn__lin_walk_chunks(t, &s, &w, 1);
+    syn__lin_divide(t, &s);
   }
 }
-/* Items: the heads of hypothesis 0, then of hypothesis 1 ...; the places of a prefill in order,
-   each from the state of the one before. */
+/* A slot holds the states of all heads before this chunk and before the next one, then k', v [d] of
+   each token of a chunk. When a chunk begins, nothing reads the tokens before it any more. These
+   return the state of head 0 before the chunk of `place`, and k' of the token there. */
+static float *syn__lin_state(const syn_tape *t, const syn_node *n, int slot, int place) {
+  const syn__lin *l = syn__lin_of(n);
+  const size_t states = (size_t)(l->heads * l->c * (l->c + 1));
+  return t->decode->cache[n->id] + (size_t)slot * 2 * (size_t)n->cache +
+         (size_t)(place / SYN__LIN_CHUNK % 2) * states;
+}
+static float *syn__lin_token(const syn_tape *t, const syn_node *n, int slot, int place) {
+  const syn__lin *l = syn__lin_of(n);
+  const size_t d = (size_t)(l->heads * l->c);
+  return syn__lin_state(t, n, slot, 0) + 2 * d * (size_t)(l->c + 1) +
+         (size_t)(place % SYN__LIN_CHUNK) * 2 * d;
+}
+/* The tokens of a chunk, up to the new one at `place`, of head h: k, v1 in scratch. */
+static void syn__lin_gather(const syn_tape *t, const syn_node *n, syn__lin_work *s, size_t r,
+                            size_t h) {
+  const int place = syn_places(t, n)[r], c = s->l->c, *past = syn__past(t, (int)r);
+  int i;
+  s->first = place % SYN__LIN_CHUNK;
+  s->k = syn_matrix_of(s->dy1.x, s->first + 1, c, 0);
+  for (i = 0; i <= s->first; i++) {
+    const int at = place - s->first + i;
+    const float *token = syn__lin_token(t, n, past[at] / t->decode->length, at) + h * (size_t)c;
+    memcpy(s->k.x + i * c, token, (size_t)c * sizeof *token);
+    syn__lin_ones(s, i, token + s->l->heads * c);
+  }
+}
+/* Head h of a new token, row r. Its k' and v are kept; the last token of a chunk makes the state of
+   the next one, in its own slot. */
+static void syn__lin_step_row(const syn_tape *t, const syn_node *n, size_t h, size_t r,
+                              float *scratch) {
+  const int place = syn_places(t, n)[r], at = place % SYN__LIN_CHUNK, slot = t->decode->slot[r];
+  const size_t c = (size_t)syn__lin_of(n)->c, size = c * (c + 1);
+  syn__lin_work s = syn__lin_work_of(t, n, h, r, at + 1, scratch);
+  const syn__lin_walk w = {&s.k, &s.v1, &s.q, &s.y1, NULL, NULL};
+  float *token = syn__lin_token(t, n, slot, place) + h * c;
+  s.q.rows = s.k.rows = s.y.rows = 1;
+  syn__lin_phi(t, s.q, s.copy);
+  syn__lin_phi(t, s.k, s.copy);
+  memcpy(token, s.k.x, c * sizeof *token);
+  memcpy(token + (size_t)s.l->heads * c, s.v, c * sizeof *token);
+  syn__lin_gather(t, n, &s, r, h);
+  syn__lin_inside(t, &s, 0, at + 1);
+  memset(s.state, 0, size * sizeof *s.state);
+  if (place > at) { /* behind the first chunk */
+    const int from = syn__past(t, (int)r)[place - at - 1] / t->decode->length;
+    memcpy(s.state, syn__lin_state(t, n, from, place) + h * size, size * sizeof *s.state);
+    syn__lin_read(t, &s, &w, 0, 1, s.g + 1 + at);
+  }
+  syn__lin_divide(t, &s);
+  if (at + 1 < SYN__LIN_CHUNK) return;
+  syn__lin_pass(t, &s, &w, 0, SYN__LIN_CHUNK, 0);
+  memcpy(syn__lin_state(t, n, slot, place + 1) + h * size, s.state, size * sizeof *s.state);
+}
+/* Items: the heads of hypothesis 0, then of hypothesis 1 ...; the places of a prefill in order. */
 static void syn__task_lin_step(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__lin *l = syn__lin_of(n);
-  const size_t live = (size_t)t->decode->live, size = l->c * (l->c + 1);
-  for (; begin < end; begin++) {
-    const size_t h = begin % (size_t)l->heads, hypothesis = begin / (size_t)l->heads;
-    size_t r;
-    for (r = hypothesis; r < (size_t)t->decode->rows; r += live) {
-      const int place = t->at[SYN_TGT][r];
-      float *state = syn_cache_new(t, n, (int)r) + h * size;
-      const syn__lin_walk w = syn__lin_forward_walk(t, n, h, state, syn_scratch(t, thread));
-      syn__lin_begin(t, n, h, r);
-      if (place)
-        memcpy(state, syn_cache_row(t, n, (int)r, place - 1) + h * size, size * sizeof *state);
-      else memset(state, 0, size * sizeof *state);
-      syn__lin_decay(t, &w);
-      syn__lin_add(t, &w, r);
-      syn__lin_read(t, &w, r);
-      syn__lin_divide(t, n, h, r);
-    }
-  }
+  const size_t heads = (size_t)syn__lin_of(n)->heads;
+  size_t r;
+  for (; begin < end; begin++)
+    for (r = begin / heads; r < (size_t)t->decode->rows; r += (size_t)t->decode->live)
+      syn__lin_step_row(t, n, begin % heads, r, syn_scratch(t, thread));
 }
 /* The linears, `task` over `items` times H heads, the output layer. */
 static void syn__lin_run(syn_tape *t, const syn_node *n, syn_task task, size_t items) {
-  const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
-  syn__linear_forward(t, n, SYN__LIN_W_Q, -1, x, syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q));
-  syn__linear_forward(t, n, SYN__LIN_W_K, -1, x, syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_K));
-  syn__linear_forward(t, n, SYN__LIN_W_V, -1, x, y.x);
+  const syn_tensor y = syn__lin_y(t, n);
+  int part;
+  for (part = SYN__LIN_Q; part <= SYN__LIN_V; part++)
+    syn__linear_forward(t, n, part, -1, syn_in(t, n, 0),
+                        syn__lin_saved(t, n, SYN__LIN_ROWS, part));
   syn_parallel(t, task, n, items * (size_t)syn__lin_of(n)->heads, 1);
   syn__linear_forward(t, n, SYN__LIN_W_O, -1, &y, syn_out(t, n)->x);
 }
@@ -15532,76 +15659,93 @@ static void syn__lin_step(syn_tape *t, const syn_node *n) {
 /* The generic cost counts the matrices. Each state: its sum, its product with q'. */
 static void syn__lin_cost(const syn_node *n, syn_cost *cost) {
   const syn__lin *l = syn__lin_of(n);
-  cost->multiply_adds += (l->causal ? 2.0 : 4.0) * (double)l->e * (double)(l->c + 1);
+  cost->multiply_adds += (l->causal ? 2.0 : 4.0) * (double)l->heads * l->c * (l->c + 1);
 }
 
 /* -- backward -- */
 
 #ifndef SYN_NO_TRAIN
-/* Row r of head h: dy1 from dy. y does not change with the scale of y1, which gives the sign of the
-   last number. */
-static void syn__lin_begin_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
-  const syn__lin *l = syn__lin_of(n);
-  const size_t at = r * l->wide + h * (l->c + 1), column = r * l->e + h * l->c;
-  const syn_tensor y = syn__lin_y(t, n);
-  const float den = syn__lin_values(t, n, SYN__LIN_VALUES, SYN__LIN_Y1)[at + l->c] + SYN__LIN_EPS;
-  float *dy1 = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y1) + at;
-  t->k->scale(dy1, 1.0f / den, y.dx + column, l->c);
-  dy1[l->c] = -t->k->dot(dy1, y.x + column, l->c);
+/* dy1 from dy, whose rows lie as those of y. y does not change with the scale of y1, which gives
+   the sign of the last number. */
+static void syn__lin_divide_back(const syn_tape *t, const syn__lin_work *s, const float *dy) {
+  const size_t c = (size_t)s->l->c;
+  size_t r;
+  for (r = 0; r < (size_t)s->y.rows; r++) {
+    float *dy1 = s->dy1.x + r * (c + 1);
+    t->k->scale(dy1, 1.0f / s->den[r * (size_t)s->l->heads], dy + r * s->y.row, c);
+    dy1[c] = -t->k->dot(dy1, s->y.x + r * s->y.row, c);
+  }
 }
-/* dv from dv1, to where dy was; phi' into dq, dk */
-static void syn__lin_end_back(const syn_tape *t, const syn_node *n, size_t h, size_t r) {
-  const syn__lin *l = syn__lin_of(n);
-  const size_t column = r * l->e + h * l->c;
-  int part;
-  size_t i;
-  memcpy(syn__lin_y(t, n).dx + column, syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_V1) +
-         r * l->wide + h * (l->c + 1), l->c * sizeof(float));
-  for (part = SYN__LIN_Q; part <= SYN__LIN_K; part++) {
-    const float *phi = syn__lin_keys(t, n, SYN__LIN_KEYS, part) + column;
-    float *d = syn__lin_keys(t, n, SYN__LIN_DKEYS, part) + column;
-    for (i = 0; i < l->c; i++) d[i] *= phi[i] < 1.0f ? phi[i] : 1.0f;
+/* dv1 = P^T dy1, dP = dy1 v1^T, then dq', dk' as of scores q' . k', of a chunk */
+static void syn__lin_inside_back(const syn_tape *t, const syn__lin_work *s, int first, int count) {
+  const syn_matrix v1 = syn__lin_cut(&s->v1, first, count);
+  const syn_matrix dy1 = syn__lin_cut(&s->dy1, first, count);
+  syn__head o = syn__lin_chunk(s, first, count);
+  const syn_matrix p = syn__lin_scores(t, s, &o);
+  o.dq = s->dq.x + (o.q - s->q.x);
+  o.dk = s->dk.x + (o.k - s->k.x);
+  syn__causal_matmul_tn(t, &o.g, syn__product_of(syn__lin_cut(&s->dv1, first, count),
+                                                 syn_transposed(p), dy1, NULL, 0));
+  syn__causal_matmul_nt(t, &o.g,
+      syn__product_of(p, dy1, t->k->direct ? syn_transposed(v1) : syn__pack_keys(t, v1, s->pack),
+                      NULL, 0));
+  syn__lin_decay(t, &o, s->g);
+  syn__dot_scores_back(t, &o);
+}
+/* d *= phi', from phi */
+static void syn__lin_phi_back(syn_matrix d, syn_matrix phi) {
+  int r, i;
+  for (r = 0; r < d.rows; r++, d.x += d.row, phi.x += phi.row)
+    for (i = 0; i < d.cols; i++) d.x[i] *= phi.x[i] < 1.0f ? phi.x[i] : 1.0f;
+}
+/* What the states carry between the chunks: M, for dq' alone; G, for dk' and dv1. G goes against
+   the order of M, as the gradient of what M passes on. */
+static void syn__lin_walks_back(const syn_tape *t, const syn__lin_work *s) {
+  const syn__lin_walk m = {&s->k, &s->v1, NULL, NULL, &s->dy1, &s->dq};
+  const syn__lin_walk g = {&s->q, &s->dy1, &s->k, &s->dv1, &s->v1, &s->dk};
+  int side;
+  for (side = 0; side < (s->l->causal ? 1 : 2); side++) { /* 1: the second state of an encoder */
+    syn__lin_walk_chunks(t, s, &m, side);
+    syn__lin_walk_chunks(t, s, &g, !side);
   }
 }
 /* Items as in syn__task_lin. */
 static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__lin *l = syn__lin_of(n);
-  float *state = syn_scratch(t, thread);
+  const size_t heads = (size_t)syn__lin_of(n)->heads;
   for (; begin < end; begin++) {
-    const size_t h = begin % (size_t)l->heads, c = h * l->c, c1 = h * (l->c + 1);
-    const int *off = syn_out_stream(t, n)->off + begin / (size_t)l->heads;
-    syn__lin_walk m = syn__lin_forward_walk(t, n, h, state, state + l->c * (l->c + 1)), g = m;
-    size_t r;
-    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_begin_back(t, n, h, r);
-    m.left = NULL; /* M again, for dq alone */
-    m.right = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_Y1) + c1;
-    m.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_Q) + c;
-    g.a = syn__lin_keys(t, n, SYN__LIN_KEYS, SYN__LIN_Q) + c; /* G, for dk and dv1 */
-    g.b = m.right;
-    g.left = m.a;
-    g.left_out = syn__lin_values(t, n, SYN__LIN_DVALUES, SYN__LIN_V1) + c1;
-    g.right = m.b;
-    g.right_out = syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_K) + c;
-    syn__lin_walk_rows(t, &m, off, 0, 0); /* from the first row */
-    syn__lin_walk_rows(t, &g, off, 1, 0); /* from the last row */
-    if (!l->causal) syn__lin_walk_rows(t, &m, off, 1, 1); /* the second state of an encoder */
-    if (!l->causal) syn__lin_walk_rows(t, &g, off, 0, 1);
-    for (r = (size_t)off[0]; r < (size_t)off[1]; r++) syn__lin_end_back(t, n, h, r);
+    const int *off = syn_out_stream(t, n)->off + begin / heads, rows = off[1] - off[0];
+    syn__lin_work s = syn__lin_work_of(t, n, begin % heads, (size_t)off[0], rows,
+                                       syn_scratch(t, thread));
+    float *to = syn_saved(t, n, SYN__LIN_DROWS) + (s.q.x - syn_saved(t, n, SYN__LIN_ROWS));
+    float *dy = to + (s.y.x - s.q.x), *dv = to + (s.v - s.q.x);
+    int i;
+    s.dq = s.dk = s.q;
+    s.dq.x = to;
+    s.dk.x = to + (s.k.x - s.q.x);
+    for (i = 0; i < rows; i++) syn__lin_ones(&s, i, s.v + (size_t)i * s.q.row);
+    syn__lin_divide_back(t, &s, dy);
+    for (i = 0; i < rows; i += SYN__LIN_CHUNK)
+      syn__lin_inside_back(t, &s, i, syn__min(SYN__LIN_CHUNK, rows - i));
+    syn__lin_walks_back(t, &s);
+    syn__lin_phi_back(s.dq, s.q);
+    syn__lin_phi_back(s.dk, s.k);
+    for (i = 0; i < rows; i++)
+      memcpy(dv + (size_t)i * s.y.row, s.dv1.x + i * s.dv1.cols,
+             (size_t)s.l->c * sizeof(float));
   }
 }
-/* W_o, the heads, then the three linears that read x. The products add, so all begins at 0. */
+/* W_o, the heads, then the three linears that read x. */
 static void syn__lin_backward(syn_tape *t, const syn_node *n) {
-  const syn__lin *l = syn__lin_of(n);
-  const syn_tensor *x = syn_in(t, n, 0), y = syn__lin_y(t, n);
-  const size_t rows = syn_rows(x), items = (size_t)(syn_out_stream(t, n)->count * l->heads);
-  memset(syn_saved(t, n, SYN__LIN_DKEYS), 0, 2 * rows * l->e * sizeof(float));
-  memset(syn_saved(t, n, SYN__LIN_DVALUES), 0, rows * (2 * l->wide + l->e) * sizeof(float));
+  const syn_tensor y = syn__lin_y(t, n);
+  const size_t items = (size_t)(syn_out_stream(t, n)->count * syn__lin_of(n)->heads);
+  int part;
+  memset(y.dx, 0, syn_count(&y) * sizeof *y.dx);
   syn__linear_backward(t, n, SYN__LIN_W_O, -1, &y, syn_out(t, n)->dx);
   syn_parallel(t, syn__task_lin_back, n, items, 1);
-  syn__linear_backward(t, n, SYN__LIN_W_Q, -1, x, syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_Q));
-  syn__linear_backward(t, n, SYN__LIN_W_K, -1, x, syn__lin_keys(t, n, SYN__LIN_DKEYS, SYN__LIN_K));
-  syn__linear_backward(t, n, SYN__LIN_W_V, -1, x, y.dx);
+  for (part = SYN__LIN_Q; part <= SYN__LIN_V; part++)
+    syn__linear_backward(t, n, part, -1, syn_in(t, n, 0),
+                         syn__lin_saved(t, n, SYN__LIN_DROWS, part));
 }
 #endif
 static const syn_kind syn__kind_lin_att = {

@@ -171,7 +171,8 @@ enum {
   N_ATT = (int)(sizeof attentions / sizeof attentions[0]),
   N_NETS = (int)(sizeof nets / sizeof nets[0]),
   N_CASES = 2 * N_ATT + N_NETS,
-  MAX_LEN = 9
+  MAX_LEN = 9,
+  LONG_PROMPT = 110 /* tokens: chunks of lin_att */
 };
 
 enum { MAX_STRINGS = 200 };
@@ -1420,9 +1421,9 @@ static void test_packed(int i) {
   syn_model_free(b.m);
 }
 
-/* log p of the tokens y [size] by one forward pass over begin, y_0 .. */
-static double log_p_of(bench *b, syn_run *r, const int *y, int size) {
-  int tgt[MAX_LEN + 1] = {SYN_BEGIN}, rows, t, v;
+/* log p of the tokens y [size], from the first one behind the prompt on, by one forward pass over begin, y_0 .. */
+static double log_p_of(bench *b, syn_run *r, const int *y, int size, int prompt) {
+  int tgt[LONG_PROMPT + MAX_LEN] = {SYN_BEGIN}, rows, t, v;
   syn_batch one;
   double sum = 0.0;
   memset(&one, 0, sizeof one);
@@ -1431,7 +1432,7 @@ static double log_p_of(bench *b, syn_run *r, const int *y, int size) {
   one.tgt = tgt;
   one.tgt_width = size;
   CHECK(syn_run_forward(r, &one) == SYN_OK, "%s: %s", b->name, b->c.message);
-  for (t = 0; t < size; t++) {
+  for (t = prompt; t < size; t++) {
     const float *z = syn_run_logits(r, 0, &rows) + (size_t)t * (size_t)b->v_tgt;
     double all = 0.0;
     for (v = 0; v < b->v_tgt; v++) all += exp((double)z[v] - (double)z[y[t]]);
@@ -1440,8 +1441,10 @@ static double log_p_of(bench *b, syn_run *r, const int *y, int size) {
   return sum;
 }
 
-/* Every hypothesis of a beam, whose rows change places, has its own state: its score is that of a forward pass. */
-static void test_beam_states(const char *decoder) {
+/* Every hypothesis of a beam, whose rows change places, has its own state: its score is that of a forward pass. A long
+   prompt has several chunks of the pass, and its last token is in the middle of one. */
+static void test_beam_states(const char *decoder, int prompt) {
+  int begin[3 * (LONG_PROMPT + 1)];
   bench b;
   syn_config k;
   syn_decode_config how;
@@ -1457,9 +1460,13 @@ static void test_beam_states(const char *decoder) {
   snprintf(b.name, sizeof b.name, "%s", decoder);
   syn_context_init(&b.c, NULL);
   k = config_of(&b.n, 8, 0.0f, b.vars);
+  k.max_len += prompt;
   b.v_tgt = k.tgt_vocab;
   b.m = syn_model_new(&b.c, &k);
   if (b.m) stir(b.m);
+  for (i = 0; i < 3 * (prompt + 1); i++) begin[i] = i % (prompt + 1) ? SYN_FIRST_TOKEN + i * i % 5 : SYN_BEGIN;
+  three.tgt = begin;
+  three.tgt_width = prompt + 1;
   three.count = how.sentences = 3;
   how.beam = how.best = 5;
   how.alpha = -1.0f; /* the score is the sum of log p */
@@ -1469,10 +1476,10 @@ static void test_beam_states(const char *decoder) {
   for (i = 0; d && r && i < 3; i++)
     for (rank = 0; rank < 5; rank++) {
       const int *y = syn_decoder_output(d, i, rank, &size, &score);
-      double wanted = size > 0 ? log_p_of(&b, r, y, size) : (double)score;
+      double wanted = size > 0 ? log_p_of(&b, r, y, size, prompt) : (double)score;
       CHECK(fabs(wanted - (double)score) < 1e-4 * (1 + fabs(wanted)), "%s: output %d: log p %g, wanted %g", decoder,
             rank, (double)score, wanted);
-      texts += size > 2;
+      texts += size > prompt + 2;
     }
   CHECK(texts > 3, "%s: %d outputs of more than two tokens", decoder, texts);
   syn_decoder_free(d);
@@ -1617,9 +1624,10 @@ int main(int argc, char **argv) {
   test_wide("learn_pos -> act(gelu) -> res_nd(ff(act=glu)) -> rms_norm");
   test_wide("res_d(syn_att(R+V)) -> ff(act=tanh) -> dropout(0.2) -> cnn(k=3)");
   test_packed_foreign();
-  test_beam_states("res(lin_att(decay=1)) -> linear -> res(lin_att(4)) -> ff(act=tanh)");
-  test_beam_states("input_feed -> linear(6) -> rnn(8) -> res(rnn(cell=gru)) -> ssru(6)");
-  test_beam_states("pos -> res(aft) -> res(ff(6) -> sgu -> linear)");
+  test_beam_states("res(lin_att(decay=1)) -> linear -> res(lin_att(4)) -> ff(act=tanh)", 0);
+  test_beam_states("res(lin_att(decay=1)) -> res(lin_att(decay=0))", LONG_PROMPT);
+  test_beam_states("input_feed -> linear(6) -> rnn(8) -> res(rnn(cell=gru)) -> ssru(6)", 0);
+  test_beam_states("pos -> res(aft) -> res(ff(6) -> sgu -> linear)", 0);
   test_state_memory();
   test_aft_limits();
   for (i = 0; i < N_CASES; i++) {

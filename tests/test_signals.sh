@@ -134,7 +134,7 @@ golden() { # GROUP COUNT
   esac
 }
 golden golden_features 4
-golden golden_kinds 11
+golden golden_kinds 13
 
 # -- refused --
 refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X

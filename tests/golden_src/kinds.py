@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 D, HEADS, N, VOCABULARY, CLASSES = 6, 2, 7, 9, 5
-LENGTHS = [5, 1, 7]
+LENGTHS, LONG = [5, 1, 7], [97, 1, 110]  # LONG: of several chunks of lin_att
 
 
 def softmax(z):
@@ -68,8 +68,9 @@ def linear(p, x, causal, decay=5):
     for h in range(HEADS):
         part, gamma = slice(h * c, (h + 1) * c), 1 - 2.0 ** (-decay - h) if decay else 1.0
         for i in range(n):
-            scores = [gamma ** abs(i - j) * (q[i, part] @ k[j, part]) for j in range(i + 1 if causal else n)]
-            y[i, part] = sum(s * v[j, part] for j, s in enumerate(scores)) / (sum(scores) + 1e-6)
+            j = np.arange(i + 1 if causal else n)
+            scores = gamma ** abs(i - j) * (k[j, part] @ q[i, part])
+            y[i, part] = scores @ v[j, part] / (scores.sum() + 1e-6)
     return y @ p('w_o', D, D).T
 
 
@@ -108,7 +109,13 @@ CASES = {
     'lm_aft': ('lm', 'aft', attention_free, D),
     'tag_aft': ('tag', 'aft', attention_free, D),
     'tag_lin_att_0': ('tag', 'lin_att(2, 0)', lambda p, x, causal: linear(p, x, causal, 0), D),
+    'lm_lin_att_long': ('lm', 'lin_att', linear, D),
+    'tag_lin_att_long': ('tag', 'lin_att(decay=1)', lambda p, x, causal: linear(p, x, causal, 1), D),
 }
+
+
+def lengths(case):
+    return LONG if case.endswith('_long') else LENGTHS
 
 
 class Parameters:
@@ -130,7 +137,7 @@ def answers(case, p, tokens, labels):
     side, causal = ('src', False) if task == 'tag' else ('tgt', True)
     outs, logits, losses = CLASSES if task == 'tag' else VOCABULARY, [], []
     prefix = 'encoder.0.' if task == 'tag' else 'decoder.0.'
-    for n, sentence, wanted in zip(LENGTHS, tokens, labels):
+    for n, sentence, wanted in zip(lengths(case), tokens, labels):
         x = p(side + '.embed', VOCABULARY, D)[sentence[:n]]
         y = layer(lambda name, *shape: p(prefix + name, *shape), x, causal)
         z = y @ p('out.w', outs, width).T + p('out.b', outs)
@@ -168,9 +175,9 @@ def write(path, metadata, tensors):
 def make(folder, case, seed):
     task, text, _, _ = CASES[case]
     tag, p = task == 'tag', Parameters(seed)
-    longest = max(LENGTHS)
+    longest = max(lengths(case))
     tokens, labels = np.zeros((len(LENGTHS), longest), int), np.zeros((len(LENGTHS), longest), int)
-    for row, wanted, n in zip(tokens, labels, LENGTHS):
+    for row, wanted, n in zip(tokens, labels, lengths(case)):
         row[:n] = p.rng.integers(4, VOCABULARY, n)
         if not tag:
             row[0] = 2
@@ -184,7 +191,7 @@ def make(folder, case, seed):
     for name in p.values:
         tensors['test.grad.' + name] = gradient(case, p, tokens, labels, name)
     metadata = {'format': 'synthesizer', 'version': '1', 'task': task, 'encoder' if tag else 'decoder': text,
-                'd_model': str(D), 'heads': str(HEADS), 'max_len': str(N), 'tie': 'none', 'dropout': '0',
+                'd_model': str(D), 'heads': str(HEADS), 'max_len': str(longest), 'tie': 'none', 'dropout': '0',
                 'label_smoothing': '0', 'seed': '1', 'src_vocab' if tag else 'tgt_vocab': str(VOCABULARY)}
     if tag:
         metadata['classes'] = str(CLASSES)
