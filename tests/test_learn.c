@@ -1097,8 +1097,10 @@ static syn_status fitting(syn_context *c, syn__learn *l, picky *p) {
 static void test_excess(void) {
   syn__learn l = facts(SYN__TASK_SEQ2SEQ, 1e7, 2e6, 4000);
   const int full = chosen(l, 2e13).max_len;
-  picky p = {1, 2, 0, {""}};
+  picky p;
   syn_context c;
+  memset(&p, 0, sizeof p);
+  p.refused = 1, p.excess = 2;
   syn_context_init(&c, NULL);
   CHECK(!fitting(&c, &l, &p) && l.choice.d_model == 128 && l.choice.max_len == full / 2, "shorter: %d, %d",
         l.choice.d_model, l.choice.max_len);

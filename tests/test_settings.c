@@ -22,7 +22,7 @@ static const struct {
     {"syn_limits", FIELDS(syn__limits_fields), " "},
     {"syn_decode_config", FIELDS(syn__decode_fields), " "},
     {"syn_train_config", FIELDS(syn__train_fields), " "},
-    {"syn_learn_config", FIELDS(syn__learn_fields), " choice seconds report user from "},
+    {"syn_learn_config", FIELDS(syn__learn_fields), " choice seconds report user excess from "},
     {"syn_choice", FIELDS(syn__choice_fields),
      " rows valid_rows left_out cut tokens unknown not_utf8 repeated "}};
 
