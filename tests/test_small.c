@@ -707,6 +707,43 @@ static void test_embed(syn_context *c, const syn_model *m) {
   }
 }
 
+/* Rotation by a table of int16 beside cosines and sines: it loses far less than the int8 of q and k,
+   whose step is 1/127 of the largest number. Columns behind the rotated ones stay. */
+static void test_rotate(void) {
+  enum { HEADS = 2, C = 6, N = 4, PLACE = 5, WIDTH = HEADS * C };
+  float rows[2 * WIDTH], *x = rows + WIDTH, most = 0.0f;
+  int32_t w[2 + N * (PLACE + 1) / 2], a[7] = {0, 8 * 4 * WIDTH, 1, HEADS, C, N, 0};
+  int16_t *table = (int16_t *)(w + 2) + PLACE * N;
+  const float scale = 1.0f / 32767.0f;
+  syn_random r = {5};
+  syn_small s;
+  int i, j, h;
+  memset(&s, 0, sizeof s);
+  memset(w, 0, sizeof w);
+  memcpy(w + 1, &scale, sizeof scale);
+  for (j = 0; j < N / 2; j++) {
+    table[j] = (int16_t)syn__small_round(32767.0f * (float)cos(PLACE * pow(100.0, -j)));
+    table[N / 2 + j] = (int16_t)syn__small_round(32767.0f * (float)sin(PLACE * pow(100.0, -j)));
+  }
+  s.w = w;
+  s.base[SYN__SMALL_ROW] = (unsigned char *)rows;
+  s.count[SYN__SMALL_ROW] = 1;
+  s.row = PLACE;
+  for (i = 0; i < WIDTH; i++) x[i] = 2.0f * syn_random_uniform(&r) - 1.0f;
+  for (a[6] = 0; a[6] < 2; a[6]++) {
+    syn__small_rotate(&s, a);
+    for (h = 0; h < HEADS; h++)
+      for (j = 0; j < N / 2; j++) {
+        const int p = h * C + (a[6] ? 2 * j : j), q = a[6] ? p + 1 : p + N / 2;
+        const double angle = PLACE * pow(100.0, -j);
+        const double y = x[p] * cos(angle) - x[q] * sin(angle), z = x[p] * sin(angle) + x[q] * cos(angle);
+        most = fmaxf(most, fmaxf((float)fabs(rows[p] - y), (float)fabs(rows[q] - z)));
+      }
+    CHECK(rows[N] == x[N] && rows[C + N + 1] == x[C + N + 1], "columns behind the rotated ones");
+  }
+  CHECK(most > 0.0f && most < 4e-5f, "rotated by int16: error %g", (double)most);
+}
+
 /* Damaged arrays: refused, or run without harm (under sanitizers) for some steps. */
 static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
   size_t size;
@@ -1319,6 +1356,7 @@ int main(void) {
   test_text(&c, "line", 0);
   test_classes(&c);
   test_functions();
+  test_rotate();
   test_i4(&c);
   test_sizes(&c);
   test_no_lowering(&c);
