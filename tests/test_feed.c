@@ -58,7 +58,7 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
   if (!m) return NULL;
   for (i = 0; i < syn_model_param_count(m); i++) {
     const syn_param *p = syn_model_param(m, i);
-    if (!strncmp(p->name, "output", 6))
+    if (!strncmp(p->name, "out.", 4))
       for (j = 0; j < p->size; j++) p->x[j] *= 3.0f;
     if (!strcmp(p->name, "src.mean")) memcpy(p->x, mean, sizeof mean);
     if (!strcmp(p->name, "src.scale")) memcpy(p->x, scale, sizeof scale);
@@ -205,7 +205,7 @@ static void check_network(const char *task, int network, int features) {
     const answers got = run_board(b.s, &x, features, LONG_MAX);
     const answers want = run_host(&c, run, &x, features), small = run_board(b.s, &x, features, 1);
     const answers other = run_board(b.s, &x, features, 100 + 37 * (long)i);
-    CHECK(difference_of(&got, &want) <= 1000, "%s %s, %d rows: probabilities differ by %d of 32767",
+    CHECK(difference_of(&got, &want) <= 2000, "%s %s, %d rows: probabilities differ by %d of 32767",
           task, encoder, x.count, difference_of(&got, &want));
     CHECK(!memcmp(&got, &small, sizeof got), "%s %s, %d rows: other answers in small steps", task,
           encoder, x.count);

@@ -142,6 +142,7 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
   const core *k = &cores[b->core];
   buffer array = board_array(c, m, type, k);
   syn_small_config config;
+  const syn_param *out = syn_model_find(m, "out.w"); /* the width that the last layer has */
   double each, work;
   void *memory;
   long ram;
@@ -156,7 +157,7 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
   memory = take((size_t)ram, 1);
   work = board_work(m, syn_small_open(memory, (size_t)ram, array.at, array.size, &config, NULL),
                     beam, &tokens);
-  each = k->a + k->b / syn_model_config(m)->d_model;
+  each = k->a + k->b / (out ? out->shape[1] : syn_model_config(m)->d_model);
   need->ram = (double)ram;
   need->instructions = work * each / tokens;
   need->part[BOARD_FLASH] = (double)array.size + k->code;
