@@ -38,6 +38,20 @@ for o in 'temperature nan' 'temperature 1e60' 'temperature 1e-60' 'top-p nan' 't
   has "$o" "2 syn: run --$1 wants a number *, given: $2" "$? $(cat err)"
 done
 
+# -- more lines than a batch: threads divide them, and the output is that of one thread --
+"$SYN" run -m m --threads 1 --json lines >one
+if "$SYN" run -m m --threads 3 lines >out 2>err; then # a build with OpenMP
+  for how in '--threads 2 --batch 3' '--threads 3 --batch 2' '--threads 7 --batch 9' '--threads 3 --batch 64'; do
+    "$SYN" run -m m $how --json lines >out 2>err
+    same "lines, $how" one out
+  done
+  printf 'abcdeabcde\n' | cat lines - lines >long
+  "$SYN" run -m m --too-long stop --threads 3 --batch 2 long >out 2>err
+  is 'a long line ends the run' "1 20" "$? $(wc -l <out | tr -d ' ')"
+else
+  has 'no threads' 'syn: --threads 3 needs a build with -fopenmp' "$(cat err)"
+fi
+
 # -- the unknown token: written only with --unknown; U+FFFD stands for it --
 tr a '\377' <data.tsv >bad.tsv # bytes that are no character
 "$SYN" train --data bad.tsv $small --lowercase -o u 2>log

@@ -31,7 +31,8 @@ static int model_form(const syn_model *m) {
   return (both & SYN_NFC) | (target & lower);
 }
 
-typedef struct runner {
+typedef struct runner runner;
+struct runner {
   syn_context *c;
   const syn_model *m;
   syn_decoder *d;  /* seq2seq, lm */
@@ -56,17 +57,23 @@ typedef struct runner {
   text_scan scan;       /* run: of all lines */
   size_t bytes;
   buffer piece;         /* stream: what is not printed yet, a part of a character */
-} runner;
+  runner *workers;      /* one for each thread, with a context of one thread, or null */
+};
 
-/* Halves the batch until the decoder needs at most 512 MiB beside the weights. */
-static void runner_batch(runner *r) {
+/* Decoders need at most so many bytes beside the weights. */
+#define DECODER_BYTES ((size_t)512 << 20)
+
+static size_t decoder_bytes(runner *r) {
   syn_plan plan;
-  for (;; r->batch /= 2) {
-    r->config.sentences = r->batch;
-    syn_plan_of(r->c, syn_model_config(r->m), NULL, &r->config, &plan);
-    check_use(r->c);
-    if (r->batch == 1 || plan.packed - plan.weights <= (size_t)512 << 20) return;
-  }
+  r->config.sentences = r->batch;
+  syn_plan_of(r->c, syn_model_config(r->m), NULL, &r->config, &plan);
+  check_use(r->c);
+  return plan.packed - plan.weights;
+}
+
+/* Halves the batch until the decoder is small enough. */
+static void runner_batch(runner *r) {
+  while (decoder_bytes(r) > DECODER_BYTES && r->batch > 1) r->batch /= 2;
 }
 
 static syn_model *runner_model(syn_context *c, const arguments *a) {
@@ -139,7 +146,35 @@ static void runner_ready(runner *r) {
   check_use(r->c);
 }
 
+/* The worker decodes as r does, in one thread. */
+static void worker_open(runner *w, const runner *r) {
+  syn_options options = r->c->options;
+  *w = *r;
+  w->c = (syn_context *)take(1, sizeof *w->c);
+  options.threads = 1;
+  syn_context_init(w->c, &options);
+  runner_ready(w);
+}
+
+/* Makes the workers, unless there is one thread, or a decoder so large that its loops feed the
+   threads. */
+static void runner_workers(runner *r) {
+  const int threads = r->c->options.threads;
+  int i;
+  if (r->workers || threads == 1) return;
+  if (r->d && decoder_bytes(r) > DECODER_BYTES / (size_t)threads) return;
+  r->workers = (runner *)take((size_t)threads, sizeof *r->workers);
+  for (i = 0; i < threads; i++) worker_open(&r->workers[i], r);
+}
+
 static void runner_close(runner *r) {
+  int i;
+  for (i = 0; r->workers && i < r->c->options.threads; i++) {
+    syn_decoder_free(r->workers[i].d);
+    syn_run_free(r->workers[i].run);
+    free(r->workers[i].c);
+  }
+  free(r->workers);
   syn_decoder_free(r->d);
   syn_run_free(r->run);
   free(r->e.ids);
@@ -298,7 +333,6 @@ static void decode_lines(runner *r, job *const *jobs, size_t n) {
   for (i = 0; i < n; i++) texts[i] = buffer_text(&jobs[i]->text), seeds[i] = line_seed(r, jobs[i]);
   syn_decoder_set_seeds(r->d, seeds);
   syn_decoder_run_texts(r->d, r->lm ? NULL : texts, r->lm ? texts : NULL, n, line_done, &decoded);
-  check(r->c);
   syn_decoder_set_seeds(r->d, NULL);
   free(texts);
   free(seeds);
@@ -400,8 +434,7 @@ static void signal_group(runner *r, job *const *group, int n) {
   b.features = x;
   b.lengths = lengths;
   syn_run_forward(r->run, &b);
-  check(r->c);
-  for (i = 0; i < n; i++)
+  for (i = 0; i < n && !r->c->status; i++)
     if (r->of >= REGRESS) put_numbers(r, group[i], i);
     else put_classes(r, group[i], i);
   free(lengths);
@@ -423,8 +456,7 @@ static void classify_group(runner *r, job *const *group, int n) {
   b.src = ids;
   b.src_width = width;
   syn_run_forward(r->run, &b);
-  check(r->c);
-  for (i = 0; i < n; i++)
+  for (i = 0; i < n && !r->c->status; i++)
     if (r->of == MLM) put_filled(r, group[i], i);
     else put_classes(r, group[i], i);
   free(ids);
@@ -448,6 +480,31 @@ static void classify_lines(runner *r, job **jobs, size_t count) {
   }
 }
 
+/* An error stays in r->c: threads cannot end the program. */
+static void decode_some(runner *r, job **jobs, size_t count) {
+  size_t i;
+  if (r->of >= CLASSIFY) classify_lines(r, jobs, count);
+  else if (!r->stream) decode_lines(r, jobs, count);
+  for (i = 0; i < count && r->stream; i++) decode_stream(r, jobs[i]);
+}
+
+/* More lines than a batch are divided among threads: each takes a batch of lines of similar length,
+   the longest first, then the next. The output of a line does not depend on the others. */
+static void decode_divided(runner *r, job **jobs, size_t count) {
+#ifdef _OPENMP
+  const size_t size = (size_t)r->batch;
+  int i;
+  qsort(jobs, count, sizeof *jobs, job_order);
+#pragma omp parallel for num_threads(r->c->options.threads) schedule(dynamic)
+  for (i = 0; i < (int)((count + size - 1) / size); i++) {
+    const size_t end = count - (size_t)i * size, n = end < size ? end : size;
+    decode_some(&r->workers[omp_get_thread_num()], jobs + (end - n), n);
+  }
+#else
+  decode_some(r, jobs, count);
+#endif
+}
+
 /* Decodes all lines that are not skipped. Each line has an output. */
 static void decode_jobs(runner *r, job *jobs, size_t n) {
   job **read = (job **)take(n, sizeof *read);
@@ -457,9 +514,11 @@ static void decode_jobs(runner *r, job *jobs, size_t n) {
     if (r->vectors >= 0) put_vector(r, &jobs[i]);
     else if (!jobs[i].skip) read[count++] = &jobs[i];
   }
-  if (r->of >= CLASSIFY) classify_lines(r, read, count);
-  else if (!r->stream) decode_lines(r, read, count);
-  for (i = 0; i < count && r->stream; i++) decode_stream(r, read[i]);
+  if (count > (size_t)r->batch && !r->stream) runner_workers(r);
+  if (count > (size_t)r->batch && r->workers) decode_divided(r, read, count);
+  else decode_some(r, read, count);
+  check(r->c);
+  for (i = 0; r->workers && i < (size_t)r->c->options.threads; i++) check(r->workers[i].c);
   for (i = 0; i < n; i++)
     if (!jobs[i].out.size) put_hypothesis(r, &jobs[i], 0, none, 0.0f);
   free(read);
