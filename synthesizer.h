@@ -8347,6 +8347,7 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
 #define SYN__KC 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MiB */
 #define SYN__NC 512
 #define SYN__MC 48 /* a multiple of every MR */
+#define SYN__NARROW 128 /* floats of a row of a B that is read where it lies: packing costs more */
 #define SYN__PACK_B ((size_t)SYN__KC * SYN__NC)
 #define SYN__PACK_A ((size_t)SYN__MC * SYN__KC + SYN__MC / 2 * SYN__PANEL_END)
 
@@ -8531,7 +8532,8 @@ void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float
       int n = syn__min(nc, c.cols - n0), k = syn__min(SYN__KC, a.cols - k0);
       p.c = syn__submatrix(c, 0, c.rows, n0, n);
       p.a = syn__submatrix(a, 0, a.rows, k0, k);
-      p.b = syn__pack_b(t, syn__submatrix(b, k0, k, n0, n), t->pack);
+      p.b = syn__submatrix(b, k0, k, n0, n);
+      if (b.col != 1 || b.row > SYN__NARROW) p.b = syn__pack_b(t, p.b, t->pack);
       p.bias = bias ? bias + n0 : NULL;
       p.accumulate = accumulate || k0;
       syn__gemm_packed(t, &p);
