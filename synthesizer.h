@@ -163,6 +163,7 @@
      birnn(n=d_model, cell=lstm)             two of width n/2, from either end; encoder only
      ssru(n=d_model)                         a cell without a recurrent product
      pool(take=mean)                         classify, regress: mean or first row; the last layer
+     softcap(s)                              x; logits z become s tanh(z/s); the last layer
      res(X)                                  x + X(x)
      highway(X)                              g x + (1-g) X(x), g a learned gate
      concat(X | Y)                           outputs of any number of chains side by side
@@ -7583,6 +7584,7 @@ struct syn_build {
   struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
   const struct syn__rope *rope;        /* the same */
+  float softcap;                       /* of the logits; 0: none */
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* syn__build_chain of >>build */
 };
 
@@ -11658,19 +11660,69 @@ static const syn_kind syn__kind_pool = SYN__KIND_OF_ROWS(
     "pool", "w:take", SYN_BOTH_NOT_NEEDED, syn__pool_shape, syn__pool_forward, syn__pool_backward);
 
 /* ==============================================================================================
+   >>kind softcap   y = x; logits z become s tanh(z / s)
+   ============================================================================================== */
+
+/* Gemma 2 (Gemma Team 2024, section 2, "logit soft-capping", after Bello et al. 2016): no logit is
+   beyond -s or s. The last layer of the side that `out` reads. As rope, it has no
+   operation of its own in the graph: the node `out` has s.
+   u = z / s; dz = dy tanh'(u), since s (1 / s) = 1. >>loss saves u of the rows of a block. */
+
+static int syn__softcap_build(syn_build *b, const syn_layer *l, int x) {
+  const float s = syn_arg_float(b, "s", 0.0f, 0.01f, 1e6f);
+  const char *task = b->config->task;
+  if (!syn__arg_find(l, "s")) syn__fail_build(b, SYN_E_TEXT, "the cap is missing");
+  else if (b->depth > 1 || b->softcap > 0.0f)
+    syn__fail_build(b, SYN_E_TEXT, "it caps the logits once, as the last layer, not inside another");
+  else if (!strncmp(task, "regress", 7) || (b->config->decoder && !b->decoder))
+    syn__fail_build(b, SYN_E_TEXT, "the %s of %s has no logits", b->side, task);
+  b->softcap = s;
+  return b->c->status ? -1 : x;
+}
+static const syn_kind syn__kind_softcap =
+    SYN__KIND_OF_CHAINS("softcap", "f:s", SYN_IDENTITY, syn__softcap_build);
+
+/* s of the node `out`; 0: none. */
+static float syn__softcap_of(const syn_node *n) { return n->own ? *(const float *)n->own : 0.0f; }
+
+typedef struct syn__softcap_job {
+  float *z, *u; /* u: gets z / s; may be z */
+  float cap;
+} syn__softcap_job;
+static void syn__task_softcap(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__softcap_job *j = (const syn__softcap_job *)job;
+  float *z = j->z + begin, *u = j->u + begin;
+  SYN__UNUSED(thread);
+  t->k->scale(u, 1.0f / j->cap, z, end - begin);
+  t->k->act(SYN__TANH, z, u, end - begin);
+  t->k->scale(z, j->cap, z, end - begin);
+}
+/* In place: logits z [count] of the node `out`. */
+static void syn__softcap(syn_tape *t, const syn_node *n, float *z, float *u, size_t count) {
+  const syn__softcap_job j = {z, u ? u : z, syn__softcap_of(n)};
+  if (j.cap > 0.0f) syn_parallel(t, syn__task_softcap, &j, count, 2048);
+}
+
+/* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
 
 /* x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
    classes in classify and tag. No backward: while training, >>loss computes the logits with their
-   gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. */
+   gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. Where
+   the layers end with softcap, it follows. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
+  if (b->softcap > 0.0f && syn__own_copy(b, n, &b->softcap, sizeof b->softcap)) return SYN_E_MEMORY;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
+}
+static void syn__output_forward(syn_tape *t, const syn_node *n) {
+  syn__linear_kind_forward(t, n);
+  syn__softcap(t, n, syn_out(t, n)->x, NULL, syn_count(syn_out(t, n)));
 }
 static const syn_kind syn__kind_output = {
     SYN__FIELD(name, "output"), SYN__FIELD(args, ""), SYN__FIELD(flags, 0), SYN__FIELD(build, NULL),
-    SYN__FIELD(shape, syn__output_shape), SYN__FIELD(forward, syn__linear_kind_forward),
+    SYN__FIELD(shape, syn__output_shape), SYN__FIELD(forward, syn__output_forward),
     SYN__FIELD(backward, NULL), SYN__FIELD(start, NULL), SYN__FIELD(step, NULL),
     SYN__FIELD(cost, NULL)};
 
@@ -16182,7 +16234,7 @@ static const syn_kind syn__kind_aft = {
   X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
   X(rel_pos) X(rope) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
   X(linformer) X(fixed_att) X(ngram) X(scale) X(share) X(types) X(ssru) X(pool) \
-  X(lin_att) X(sgu) X(aft)
+  X(lin_att) X(sgu) X(aft) X(softcap)
 #endif
 #define SYN__KIND(name) &syn__kind_##name,
 static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
@@ -16764,8 +16816,9 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   if (!kind->build && !(kind->shape && kind->forward))
     syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
                     kind->shape ? "shape, but no forward" : "neither build nor shape");
-  if (b->g->values[x].stream == SYN_EACH && !(kind->flags & SYN_IDENTITY))
-    syn__fail_build(b, SYN_E_TEXT, "behind a pool, which must be the last layer");
+  if ((b->g->values[x].stream == SYN_EACH || b->softcap > 0.0f) && !(kind->flags & SYN_IDENTITY))
+    syn__fail_build(b, SYN_E_TEXT, "behind a %s, which must be the last layer",
+                    b->softcap > 0.0f ? "softcap" : "pool");
   if (b->c->status) return -1;
   syn__path_push(b, number);
   y = kind->build ? kind->build(b, l, x) : syn__build_leaf(b, l, x);
@@ -17669,6 +17722,7 @@ static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
 typedef struct syn__loss_buffers {
   size_t block;          /* labelled rows whose logits exist at the same time */
   float *rows, *logits, *drows, *each, *panels;
+  float *uncapped;       /* [block,V] u of softcap; null: there is none */
   int *which;            /* rows that have a label */
 } syn__loss_buffers;
 
@@ -17730,7 +17784,8 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
    than 64 MiB, at least 32. Every block reads out.w and reads and writes its gradient once, so
    smaller blocks mean more memory traffic. */
 static void syn__layout_loss(syn_run *r, syn__layout *k) {
-  const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
+  const syn_node *head = r->m->g.nodes[r->m->head];
+  const syn_param *w = &r->m->g.params[head->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
   l->block = ((size_t)1 << 24) / v; /* floats of 64 MiB */
@@ -17739,6 +17794,7 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->rows = syn__layout_floats(k, l->block, d);
   l->drows = syn__layout_floats(k, l->block, d);
   l->logits = syn__layout_floats(k, l->block, v);
+  l->uncapped = syn__layout_floats(k, l->block, syn__softcap_of(head) > 0.0f ? v : 0);
   l->each = syn__layout_floats(k, 1, l->block);
   l->panels = syn__layout_floats(k, syn__round16(v), d);
   l->which = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
@@ -18966,7 +19022,7 @@ static int syn__bounds_row(const float *w, size_t apart, size_t d, signed char *
 }
 
 /* Only greedy decoding without a score needs just the largest logit. A partial panel is filled with
-   0. */
+   0. softcap makes large logits equal, of which the first is chosen: there are no bounds. */
 #define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
 #define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
 static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
@@ -18977,7 +19033,7 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   const float *panels;
   float most = 0.0f;
   if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->config.score ||
-      d->int8 || w->size < SYN__BOUNDS_LEAST)
+      d->int8 || w->size < SYN__BOUNDS_LEAST || syn__softcap_of(head) > 0.0f)
     return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
   s->scale = syn__layout_floats(k, 1, wide);
@@ -19271,7 +19327,7 @@ static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t be
 
 /* The logits of all live rows. */
 static void syn__make_logits(syn_decoder *d) {
-  syn__linear_kind_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
+  syn__output_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
   if (d->config.temperature == 0.0f || d->config.score)
     syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
   d->has_logits = 1;
@@ -24954,6 +25010,14 @@ static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
     memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d, j->d * sizeof *x);
   syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
            syn_matrix_of(l->rows, j->rows, d, 0), j->w, syn_weight(t, j->head, 1), 0);
+  syn__softcap(t, j->head, l->logits, l->uncapped, (size_t)j->rows * j->classes);
+}
+
+/* dlogits: of what softcap wrote, then of what it read. */
+static void syn__task_uncap(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__loss_buffers *l = (const syn__loss_buffers *)job;
+  SYN__UNUSED(thread);
+  t->k->slope(SYN__TANH, l->logits + begin, l->uncapped + begin, 1.0f, end - begin);
 }
 
 /* Copies rows [rows of the block,width] to their places among all rows of the batch. */
@@ -24970,6 +25034,7 @@ static void syn__loss_backward(syn_tape *t, const syn__loss_job *j) {
   const syn__loss_buffers *l = &j->r->loss;
   syn_tensor *x = syn_in(t, j->head, 0);
   syn__linear_grad g = syn__linear_grad_of(t, j->head, 0, 1, x, l->logits);
+  if (l->uncapped) syn_parallel(t, syn__task_uncap, l, (size_t)j->rows * j->classes, 2048);
   g.x = l->rows;
   g.dx = l->drows;
   g.first_write = 1;
@@ -29701,7 +29766,7 @@ static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, i
         return k->c->status;
   }
   /* choosing has changed the logits */
-  syn__linear_kind_forward(&d->run->tape, g->nodes[k->m->head]);
+  syn__output_forward(&d->run->tape, g->nodes[k->m->head]);
   return syn__check_rows(k, d, g->nodes[k->m->head], end - 1, 0);
 }
 
@@ -33510,6 +33575,7 @@ static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
   int32_t a[5] = {syn__lower_read(l, syn__lower_in(l, n, 0)), p->shape[0], p->shape[1]};
+  if (syn__softcap_of(n) > 0.0f) return syn__lower_refuse(l, n, "softcap");
   a[3] = syn__lower_matrix(l, n->param[0]);
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);

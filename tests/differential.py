@@ -485,6 +485,10 @@ class Net:
         s.first = l.args.get("take") == "first"
         return x
 
+    def layer_softcap(self, l, x, path, s):
+        """Applied in output"""
+        return x
+
     def layer_ssru(self, l, x, path, s):
         n = l.args.get("n", self.d)
         u = self.linear(x, path, n, "w", None)
@@ -800,7 +804,11 @@ class Net:
         n, d = self.draw.classes, x.v.shape[-1]
         w = self.vars["tgt.embed"] if self.draw.tie != "none" else self.param("out.w", (n, d))
         spec = "btd,nd->btn" if x.v.ndim == 3 else "bd,nd->bn"
-        return add(dot(spec, x, w), self.bias("out.b", (n,)))
+        z = add(dot(spec, x, w), self.bias("out.b", (n,)))
+        last = (self.draw.decoder or self.draw.encoder)[-1]
+        if last.name != "softcap":
+            return z
+        return scale(apply("tanh", scale(z, 1 / last.args["s"])), last.args["s"])
 
     def logits(self, batch):
         task = self.draw.task
@@ -915,7 +923,7 @@ class Search:
 
 # Arguments in the order in which they bind; `dropout` is always a keyword.
 ARGUMENTS = {
-    "pos": ["scale", "layout", "first"], "scale": ["s"], "pool": ["take"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
+    "pos": ["scale", "layout", "first"], "scale": ["s"], "pool": ["take"], "softcap": ["s"], "learn_pos": [], "types": ["n"], "dropout": ["rate"], "id": [], "linear": ["n", "bias"],
     "ff": ["n", "act", "bias"], "act": ["act"], "norm": ["eps", "bias"],
     "rms_norm": ["eps"],
     "cnn": ["n", "k", "act", "dilate"], "rnn": ["n", "cell", "state"], "birnn": ["n", "cell"], "ssru": ["n"], "res": [],
@@ -942,7 +950,7 @@ ENCODER = ("types", "birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
 OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".split()
 # Each network holds one of these for certain: a layer, a kind or an option of syn_att, a source.
-FOCI = ([x for x in ARGUMENTS if x not in ("syn_att", "pool")] + KINDS + OPTIONS +
+FOCI = ([x for x in ARGUMENTS if x not in ("syn_att", "pool", "softcap")] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
 SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn ssru syn_att syn_att "
           "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
@@ -983,6 +991,9 @@ class Draw:
         self.task = self.draw_task()
         self.feature("task " + self.task)
         self.draw_sides()
+        if self.chance(0.2):
+            (self.decoder or self.encoder).append(Layer("softcap", {"s": self.one([0.5, 3, 30])}))
+            self.feature("softcap", "softcap.s")
         self.draw_model()
         if self.layers(self.encoder) + self.layers(self.decoder) > LAYERS_MOST:
             raise Redraw("too many layers")

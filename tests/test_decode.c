@@ -819,6 +819,7 @@ static const char *const prefill_decoders[] = {
     "repeat(2, res(cnn(k=3)) -> res(cnn(k=2, dilate=5))) -> res(mh_dot_att)",
     "repeat(2, res(rnn(cell=lstm)) -> res(rnn(cell=gru))) -> res(mh_dot_att)",
     "input_feed -> rnn -> mh_dot_att",
+    "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> norm -> softcap(0.7)",
     "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> res_nd(mh_dot_att) -> norm",
     "pos -> highway(syn_att(V)) -> parallel(syn_att(R) | rnn) -> concat(id | cnn) -> ff(16) -> res_nd(mh_dot_att)",
     "pos -> res_nd(syn_att(V)) -> res_nd(aop(keys=20)) -> rms_norm -> res_nd(mh_dot_att)"};
@@ -944,6 +945,7 @@ static void test_long(void) {
       " -> res(mh_dot_att(4, kv=2, bias=1))",
       "res(syn_att(V, window=17)) -> res_nd(syn_att(R+V, heads=6, kv=3, c=5, window=33, bias=1)) ->"
       " res(mh_dot_att(kv=1))",
+      "res(syn_att(V)) -> res(mh_dot_att) -> softcap(0.5)",
       "res(syn_att(R, window=9)) -> res_nd(syn_att(D+V, shared=1, bias=1, heads=4, kv=1)) -> res(mh_dot_att(bias=1))"};
   static int tgt[LENGTH], src[21];
   size_t which, isa;

@@ -346,7 +346,7 @@ static void check_defaults(const char *least, const char *full) {
   decoder = m == NULL; /* what an encoder does not have is a layer of decoders */
   syn_model_free(m);
   form = decoder ? "d:%s->linear->mh_dot_att" : "e:%s->syn_att"; /* rel_pos needs one */
-  if (!strncmp(least, "pool", 4)) form = "e:syn_att->%s"; /* the last layer */
+  if (!strncmp(least, "pool", 4) || !strncmp(least, "softcap", 7)) form = "e:syn_att->%s"; /* the last layer */
   sprintf(texts[0], form, least);
   sprintf(texts[1], form, full);
   CHECK(network_hash(texts[0]) == network_hash(texts[1]), "%s is not %s", texts[1], texts[0]);
@@ -632,6 +632,12 @@ static const wrong wrongs[] = {
     {"tag", "pool(first)", NULL, E, 1, 1, {"pool", "only classify and regress", "not tag", NULL}},
     {"classify", "res(pool)", NULL, E, 1, 5, {"inside another layer", NULL, NULL, NULL}},
     {"classify", "pool -> norm", NULL, E, 1, 9, {"norm", "behind a pool", NULL, NULL}},
+    {"classify", "softcap", NULL, E, 1, 1, {"softcap", "cap is missing", NULL, NULL}},
+    {"classify", "softcap(0)", NULL, E, 1, 1, {"s is 0", "0.01 to 1e+06", NULL, NULL}},
+    {"classify", "softcap(3) -> norm", NULL, E, 1, 15, {"norm", "behind a softcap", NULL, NULL}},
+    {"classify", "softcap(3) -> softcap(3)", NULL, E, 1, 15, {"caps the logits once", NULL, NULL, NULL}},
+    {"lm", NULL, "res(softcap(3))", E, 1, 5, {"as the last layer", NULL, NULL, NULL}},
+    {"seq2seq", "softcap(3)", "mh_dot_att", E, 1, 1, {"encoder of seq2seq has no logits", NULL, NULL, NULL}},
     {"tag", "id -> scale", NULL, E, 1, 7, {"scale", "factor is missing", NULL, NULL}},
     {"tag", "linear(5) -> pos(half)", NULL, S, 1, 14, {"width is 5", "even", "half", NULL}},
     {"tag", "pos(layout=halves)", NULL, E, 1, 1, {"layout is 'halves'", "'half'", NULL, NULL}},

@@ -108,6 +108,7 @@ const WORDS = {
   mlp_src_att: "additive attention to the source",
   aop: "attention to learned keys and values",
   pool: "one row of the sentence: the mean or the first; encoder",
+  softcap: "keeps the logits between -s and s: s tanh(z / s)",
   light_conv: "averages over k tokens, learned",
   dyn_conv: "averages over k tokens, made from the token",
   lin_att: "linear attention: a state instead of keys and values",
