@@ -31,6 +31,7 @@ function traceView(element, data) {
     universal: 'x_t + p_t + p_s before step s', share: 'n steps with the same weights',
     input_feed: 'y_t = [z_(t−1); x_t]',
     pool: 'y = mean of the rows of a sentence, or the first row', output: 'logits = x wᵀ + b',
+    softcap: 'y = x;  the logits z become s tanh(z / s)',
     rel_pos: 'y = x;  adds a learned bias of i − j to the scores of later attention',
     syn_att: 'S = mixture of scores;  P = softmax(S, causal in a decoder);  y = (P v) W_oᵀ',
     mh_dot_src_att: 'S = q kᵀ · scale,  q: target, k, v: source;  P = softmax(S);  y = (P v) W_oᵀ',
@@ -57,7 +58,8 @@ function traceView(element, data) {
     rnn: 'Hochreiter 1997, Cho 2014', birnn: 'Bahdanau 2015', ssru: 'Kim 2019',
     highway: 'Srivastava 2015', concat: 'Domhan 2018', parallel_add: 'Domhan 2018',
     repeat: 'Domhan 2018', universal: 'Dehghani 2019', share: 'Lan 2020', input_feed: 'Luong 2015',
-    pool: 'Devlin 2019', rel_pos: 'Raffel 2020', rope: 'Su 2021', syn_att: 'Tay 2021, Vaswani 2017',
+    pool: 'Devlin 2019', rel_pos: 'Raffel 2020', rope: 'Su 2021', softcap: 'Gemma 2024',
+    syn_att: 'Tay 2021, Vaswani 2017',
     mh_dot_src_att: 'Vaswani 2017', mlp_src_att: 'Bahdanau 2015', light_conv: 'Wu 2019',
     dyn_conv: 'Wu 2019', aop: 'Vaswani 2017', linformer: 'Wang 2020', fixed_att: 'Raganato 2020',
     softmax: 'Bridle 1990', lin_att: 'Katharopoulos 2020, Sun 2023', sgu: 'Liu 2021',
@@ -848,6 +850,15 @@ align-items:center;justify-content:start;font-size:13px}
     const words = argumentsOf(of, node).words;
     return words.find(w => CURVES[w] || GATES[w]) || (node.kind === 'cnn' ? 'glu' : 'relu');
   }
+  /* A logit behind softcap(s), the last layer of the text. */
+  function capped(of, sum) {
+    const at = /\bsoftcap\s*\(\s*(?:s\s*=\s*)?([-+.\w]+)/.exec((of.decoder || of.encoder || '')
+      .replace(/#.*/g, ''));
+    if (!at) return sum;
+    const s = +at[1];
+    return Object.assign(sum, {lines: ['z = ' + short(sum.result) + ',  ' + s + ' tanh(z / ' + s + ')'],
+      text: 's tanh(z / s),  z = ' + sum.text, result: s * Math.tanh(sum.result / s)});
+  }
   /* act(z), or a f(b) of the two halves of a gated layer; z(unit) computes a sum. */
   function curved(of, node, unit, z) {
     const word = curveOf(of, node), gate = GATES[word], a = z(unit);
@@ -1406,8 +1417,8 @@ align-items:center;justify-content:start;font-size:13px}
     act: (of, node, at) => curved(of, node, at[1], () =>
       summed([read(of, reader(of, node), 'value', ...at)])),
     linear: (of, node, at) => product(of, node, reader(of, node), 'value', ['w', 'b'], ...at),
-    output: (of, node, at) => product(of, node, reader(of, node), 'value', [own(of, node), 'b'],
-      ...at),
+    output: (of, node, at) => capped(of, product(of, node, reader(of, node), 'value',
+      [own(of, node), 'b'], ...at)),
     ff: (of, node, [row, unit]) => curved(of, node, unit, u => product(of, node, reader(of, node),
       'value', ['w', 'b'], row, u)),
     norm: (of, node, at) => normed(of, node, at, true),
