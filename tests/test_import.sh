@@ -24,6 +24,7 @@ answers gpt2-untied 8
 answers llama 8
 answers mistral 8
 answers qwen2 8
+answers softcap 8
 answers t5-v1_0 6
 answers t5-v1_1 6
 answers marian 6
@@ -251,6 +252,11 @@ with zipfile.ZipFile("made/npz/stored.npz") as z, zipfile.ZipFile("both.npz", "w
             data = data[:8] + struct.pack("<H", len(head)) + head + bytes(4 * rows * d) + data[10 + size:]
         out.writestr(name, data)
 END
+rm -rf c && cp -r made/softcap c
+sed 's/}$/, "attn_logit_softcapping": 50.0}/' made/softcap/config.json >c/config.json
+refused 'scores with softcap' '*attn_logit_softcapping: 50.0 is not read; wanted: null*' c
+sed 's/0.75/-1/' made/softcap/config.json >c/config.json
+refused 'softcap below 0' '*final_logit_softcapping: -1 is not read; wanted: null, 0.01 to 1e6*' c
 refused 'tensors that share bytes' '*shares bytes with another one*' shared.gguf
 refused 'a name of GGUF with another end' '*norm.weight is missing, which fills decoder.2.g*' name.gguf
 refused 'a table without columns' '*token_embd.weight is missing, or is no matrix*' empty.gguf

@@ -160,7 +160,7 @@ def gpt2(t, tied=True):
             "vocab_size": VOCABULARY, "bos_token_id": 5, "eos_token_id": 5, "tie_word_embeddings": tied}, logits
 
 
-def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False):
+def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False, softcap=None):
     c = D // HEADS
     biased = kind == "qwen2"
 
@@ -184,13 +184,16 @@ def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False):
             y = [[p * q for p, q in zip(a, b)] for a, b in zip(gate, up)]
             x = add(x, linear(y, t(at + "mlp.down_proj.weight", D, FF)))
         x = rms_norm(x, t("model.norm.weight", D, mean=1), 1e-5)
-        return linear(x, t("lm_head.weight", VOCABULARY, D))
+        z = linear(x, t("lm_head.weight", VOCABULARY, D))
+        return each(lambda x: softcap * math.tanh(x / softcap), z) if softcap else z
     config = {"model_type": kind, "hidden_size": D, "intermediate_size": FF, "num_attention_heads": HEADS,
               "num_key_value_heads": kv, "num_hidden_layers": LAYERS, "rms_norm_eps": 1e-5, "rope_theta": base,
               "vocab_size": VOCABULARY, "max_position_embeddings": PLACES, "bos_token_id": 1, "eos_token_id": 2,
               "hidden_act": "silu", "rope_scaling": None, "tie_word_embeddings": False}
     if window:
         config["sliding_window"] = window
+    if softcap:
+        config["final_logit_softcapping"] = softcap
     return config, logits
 
 
@@ -774,7 +777,8 @@ def main(folder):
             ("llama2c-2", "F32", lambda t: llama(t, pair=True), lm_answers),
             ("ct2-2", "F32", lambda t: ct2(t, 8), seq2seq_answers),
             ("npz", "F32", gru, lm_answers),
-            ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers))):
+            ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers),
+            ("softcap", "F32", lambda t: llama(t, softcap=0.75), lm_answers))):
         t = Tensors(seed, dtype)
         if name in ("llama2c-2", "ct2-6"):
             made = family(t)[1]

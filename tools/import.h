@@ -740,6 +740,7 @@ typedef struct llama_shape {
   int d, n, layers, heads, kv, c; /* c: width of a head */
   int window, bias, ff_bias;      /* bias 1: of q, k, v, o; 2: of q, k, v */
   double eps, base;
+  double softcap; /* of the logits; 0: none */
   const char *gate, *layout;
 } llama_shape;
 
@@ -757,6 +758,7 @@ static void llama_network(checkpoint *p, const llama_shape *s, int tied) {
            "rms_norm(eps=%.9g)",
            s->base, s->layout, s->layers, s->eps, s->c, s->bias != 0, s->kv, more, s->eps, s->n,
            s->gate, s->ff_bias, s->eps);
+  if (s->softcap > 0.0) put_line(&p->decoder, " -> softcap(%.9g)", s->softcap);
   put_line(&p->rules,
            "tgt.embed embed_tokens.weight\n"
            "decoder.1.*.0.0.g layers.*.input_layernorm.weight\n"
@@ -797,6 +799,11 @@ static void llama_family(checkpoint *p) {
   s.c = key_size(p, "head_dim", s.d / s.heads);
   s.eps = key_number(p, "rms_norm_eps", 1e-6);
   s.base = rope_base(p);
+  s.softcap = key_number(p, "final_logit_softcapping", 0.0);
+  if (key_of(p, "final_logit_softcapping") && !(s.softcap >= 0.01 && s.softcap <= 1e6))
+    key_fail(p, "final_logit_softcapping", key_of(p, "final_logit_softcapping"), "null, 0.01 to 1e6");
+  if (key_of(p, "attn_logit_softcapping"))
+    key_fail(p, "attn_logit_softcapping", key_of(p, "attn_logit_softcapping"), "null");
   s.layout = "half";
   s.bias = key_true(p, "attention_bias", qwen) ? 1 + qwen : 0;
   s.ff_bias = key_true(p, "mlp_bias", 0);
