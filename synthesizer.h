@@ -3888,8 +3888,9 @@ static size_t syn__texts_begin(const syn__texts *t, size_t i) {
 
 /* Text i. It is valid until bytes are added. */
 static syn_text syn__texts_at(const syn__texts *t, size_t i) {
+  const char *bytes = t->bytes.items ? (const char *)t->bytes.items : ""; /* all may be empty */
   size_t begin = syn__texts_begin(t, i);
-  return syn__text_of((const char *)t->bytes.items + begin, syn__texts_begin(t, i + 1) - begin);
+  return syn__text_of(bytes + begin, syn__texts_begin(t, i + 1) - begin);
 }
 
 static syn_status syn__texts_write(syn__texts *t, syn_text text) {
