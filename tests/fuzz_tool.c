@@ -10,7 +10,7 @@
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
   X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
-  X(wrote) X(learned) X(lines) X(measured) X(imported)
+  X(wrote) X(learned) X(lines) X(measured) X(imported) X(exported)
 
 #ifndef FUZZ_LINKED
 #define FUZZ_LINKED /* tools/syn.c has the library */
@@ -99,6 +99,7 @@ static char own_folder[64], own_paths[2][400];
 /* The name inside the folder; null: one that leads out of it. */
 static const char *inside(const char *path, int which) {
   if (!strncmp(path, "./", 2)) path += 2;
+  if (!strncmp(path, "made/", 5)) path += 5; /* what `export` writes into a folder */
   if (!*path || strchr(path, '/') || strlen(path) > 200 || !strcmp(path, ".") ||
       !strcmp(path, ".."))
     return NULL;
@@ -138,6 +139,7 @@ static int tool_handle(const char *path, int flags, ...) {
 }
 static ssize_t tool_readlink(const char *path, char *to, size_t size);
 static int tool_nothing(int x) { return x; }
+static int tool_folder(const char *path) { return inside(path, 0) ? 0 : -1; } /* none is made */
 
 /* -- the end: exit returns to run_tool -- */
 
@@ -162,6 +164,7 @@ static void tool_exit(int status) {
 #define readlink tool_readlink
 #define rename(from, to) tool_rename(from, to)
 #define remove(path) tool_remove(path)
+#define mkdir(path, mode) tool_folder(path)
 #define isatty(file) tool_nothing((file) * 0)
 #define signal(number, handler) ((void)(handler))
 #define exit(status) tool_exit(status)
@@ -181,6 +184,7 @@ static void tool_exit(int status) {
 #undef fclose
 #undef rename
 #undef remove
+#undef mkdir
 #undef exit
 #undef printf /* of tool.h */
 #undef fprintf
@@ -195,7 +199,7 @@ static ssize_t tool_readlink(const char *path, char *to, size_t size) {
 
 /* -- one run -- */
 
-enum { MAX_WORDS = 40 };
+enum { MAX_WORDS = 40, EXPORTS = 12 }; /* from EXPORTS on the commands on a model are `export` */
 
 static void put_file(const char *name, const void *at, size_t size) {
   FILE *f = fopen(inside(name, 0), "wb");
@@ -357,7 +361,8 @@ static void leave(void) {
   rmdir(own_folder);
 }
 
-static void make_model(fuzz_bytes *b) {
+/* `exported` 1: one that `export` writes, with a tokenizer that it writes, too. */
+static void make_model(fuzz_bytes *b, int exported) {
   syn_text line = syn_text_of("a b c");
   syn_context c;
   syn_config k;
@@ -366,9 +371,13 @@ static void make_model(fuzz_bytes *b) {
   syn_sink sink = fuzz_sink(b);
   memset(&k, 0, sizeof k);
   fuzz_context(&c, "scalar", 0);
-  t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
+  t = syn_tokenizer_learn(&c, exported ? "unigram:12" : "char", 0, &line, 1);
+  k.task = exported ? "lm" : "seq2seq";
   k.encoder = "pos -> res_nd(syn_att(R+V)) -> norm";
-  k.decoder = "learn_pos -> res(mh_dot_att) -> norm";
+  k.decoder = exported ? "rope(base=10000, layout=half) -> repeat(1, res(rms_norm(eps=1e-05) -> "
+                         "syn_att(V, c=2, bias=0, kv=1)) -> res(rms_norm(eps=1e-05) -> "
+                         "ffl(4, swiglu, bias=0))) -> rms_norm(eps=1e-05)"
+                       : "learn_pos -> res(mh_dot_att) -> norm";
   k.d_model = 4;
   k.heads = 2;
   k.max_len = 9;
@@ -388,7 +397,7 @@ static void start(void) {
   null_out = getenv("FUZZ_SHOW") ? fdopen(2, "w")
                                  : fopen("/dev/null", "wb"); /* FUZZ_SHOW: what the tool prints */
   tool_out = null_out;
-  make_model(&model);
+  make_model(&model, 0);
   if (!null_out) abort();
 }
 
@@ -405,7 +414,9 @@ static void fuzz_one(void) {
       "info -m model --board pico",
       "embed -m model -o new --layout file",
       "train --init model --data data -o new --steps 1 --batch 32",
-      "trace -m model -o new"};
+      "trace -m model -o new",
+      "export -m model -o made",
+      "export -m model --format gguf -o new"};
   static const char *const of_text[] = {
       "info --encoder % --d-model 8",
       "info --task lm --decoder % --d-model 8",
@@ -457,7 +468,11 @@ static void fuzz_one(void) {
   text_in = fopen(inside("text", 0), "rb");
   if (!text_in) abort();
   if (what == 0) run_words(text);
-  if (what == 1) run_line(of_model[which % (int)COUNT(of_model)], text);
+  which %= what == 1 ? (int)COUNT(of_model) : 256;
+  if (what == 1 && !run_line(of_model[which], text) && which >= EXPORTS) {
+    fuzz_mark(MARK_exported);
+    run_line(which == EXPORTS ? "import model.safetensors -o again" : "import new -o again", text);
+  }
   if (what == 2) run_line(of_text[which % (int)COUNT(of_text)], text);
   if (what == 3) run_line(of_table[which % (int)COUNT(of_table)], text);
   if (what == 4) run_sequence(text + most);
@@ -654,11 +669,12 @@ static void fuzz_seeds(void) {
       FILE_OF("\2\0\0\0\0\0\0\0\1\0\0\0?\0\0\0\0\1\0\0\0<\0\0\0\0\1\0\0\0>\0\0\x80\xBF\1\0\0\0a"),
       FILE_OF("[UNK]\nlow\n##er\n,\n"),
       FILE_OF("{\"a\":1}"),
-      FILE_OF("{\"text\":\"a\",\"ids\":[0],\"pieces\":[\"a\"],\"decoded\":\"a\"}\n")};
+      FILE_OF("{\"text\":\"a\",\"ids\":[0],\"pieces\":[\"a\"],\"decoded\":\"a\"}\n"),
+      FILE_OF("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")}; /* tokens without bytes */
   char name[32];
   fuzz_bytes b;
   int i;
-  make_model(&b);
+  make_model(&b, 0);
   for (i = 0; i < 8; i++) {
     snprintf(name, sizeof name, "words%d", i);
     seed_line(name, 0, 0, words_of[i], strlen(words_of[i]));
@@ -675,14 +691,20 @@ static void fuzz_seeds(void) {
     snprintf(name, sizeof name, "table%d", i);
     seed_line(name, 3, i, i == 2 ? "a b\tX Y\nb\tY\n" : table, i == 2 ? 10 : sizeof table - 1);
   }
-  for (i = 0; i < 8; i++) {
+  for (i = 0; i < 9; i++) {
     snprintf(name, sizeof name, "tokens%d", i);
-    seed_line(name, 2, i < 7 ? 12 : 15, tokens[i].at, tokens[i].size);
+    seed_line(name, 2, i == 7 ? 15 : 12, tokens[i].at, tokens[i].size);
   }
   seed_gguf();
   seed_llama2c();
   seed_ct2();
   seed_others();
+  free(b.at);
+  make_model(&b, 1);
+  for (i = EXPORTS; i < EXPORTS + 2; i++) {
+    snprintf(name, sizeof name, "export%d", i);
+    seed_line(name, 1, i, b.at, b.size);
+  }
   free(b.at);
   seed_sequences();
 }
@@ -737,6 +759,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *at, size_t size, size_t most, unsigned s
     return size + 2;
   }
   if (at[0] % 5 == 1 && seed % 2) changed = mutate_file(at + 2, size - 2, most - 2, seed);
-  if (changed && syn_random_below(&r, 2)) at[1] = (uint8_t)syn_random_below(&r, 12);
+  if (changed && syn_random_below(&r, 2)) at[1] = (uint8_t)syn_random_below(&r, EXPORTS + 2);
   return changed ? changed + 2 : LLVMFuzzerMutate(at, size, most);
 }

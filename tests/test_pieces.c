@@ -880,6 +880,13 @@ static void test_wrong_use(void) {
   p = letters(0);
   strcpy(p->names[3], "a b"), p->tokens[3].size = 3, refused(&c, p, "letters of bytes");
   free(p);
+  p = parts_new("llama", 0);
+  add(p, "", 0, SYN_PIECE_NORMAL);
+  t = made(&c, p);
+  CHECK(t && syn_tokenizer_piece(t, SYN_FIRST_TOKEN, 1).size == 0 && syn_tokenizer_encode(t, syn_text_of("a"), NULL, 0) > 0,
+        "a token without bytes alone");
+  syn_tokenizer_free(t);
+  free(p);
   CHECK(!syn_tokenizer_from(&c, NULL), "no parts");
   syn_context_clear(&c);
   CHECK(!syn_tokenizer_learn(&c, "gpt2", 0, NULL, 0), "gpt2 is not learned");

@@ -375,7 +375,8 @@ static void put_vector(const runner *r, job *j) {
   if (r->json) head_json(head, j, "", "vector"), put(&j->out, head, strlen(head));
   if (r->json) put_byte(&j->out, '[');
   put_floats(&j->out, x, n, r->json ? "," : " ");
-  put(&j->out, "]}\n" + 2 * !r->json, (size_t)(r->json ? 3 : 1));
+  if (r->json) put(&j->out, "]}", 2);
+  put_byte(&j->out, '\n');
   free(x);
 }
 
