@@ -111,6 +111,8 @@ CASES = {
     'tag_lin_att_0': ('tag', 'lin_att(2, 0)', lambda p, x, causal: linear(p, x, causal, 0), D),
     'lm_lin_att_long': ('lm', 'lin_att', linear, D),
     'tag_lin_att_long': ('tag', 'lin_att(decay=1)', lambda p, x, causal: linear(p, x, causal, 1), D),
+    'lm_softcap': ('lm', 'id -> softcap(0.5)', lambda p, x, causal: x, D),
+    'tag_softcap': ('tag', 'id -> softcap(0.5)', lambda p, x, causal: x, D),
 }
 
 
@@ -141,6 +143,8 @@ def answers(case, p, tokens, labels):
         x = p(side + '.embed', VOCABULARY, D)[sentence[:n]]
         y = layer(lambda name, *shape: p(prefix + name, *shape), x, causal)
         z = y @ p('out.w', outs, width).T + p('out.b', outs)
+        if case.endswith('softcap'):
+            z = 0.5 * np.tanh(z / 0.5)
         losses += [-np.log(softmax(z[t])[wanted[t]]) for t in range(n) if wanted[t]]
         logits.append(z)
     return logits, np.mean(losses)
