@@ -11674,7 +11674,7 @@ static int syn__softcap_build(syn_build *b, const syn_layer *l, int x) {
   const char *task = b->config->task;
   if (!syn__arg_find(l, "s")) syn__fail_build(b, SYN_E_TEXT, "the cap is missing");
   else if (b->depth > 1 || b->softcap > 0.0f)
-    syn__fail_build(b, SYN_E_TEXT, "it caps the logits once, as the last layer, not inside another");
+    syn__fail_build(b, SYN_E_TEXT, "it caps the logits once, as the last layer, not inside one");
   else if (!strncmp(task, "regress", 7) || (b->config->decoder && !b->decoder))
     syn__fail_build(b, SYN_E_TEXT, "the %s of %s has no logits", b->side, task);
   b->softcap = s;
