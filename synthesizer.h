@@ -172,8 +172,7 @@
      universal(n, X)                         n steps of X with the same weights; before step s: x +
                                              sinusoids of the place and of s
      share(n, X)                             n steps of X with the same weights
-     input_feed                              the decoder's output of the token before beside x;
-                                             first layer of a decoder
+     input_feed                              the decoder's output before, beside x; its first layer
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      rope(base=10000, layout=half, part=c)   x; rotates q and k of later syn_att; half, pair
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
