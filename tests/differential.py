@@ -156,6 +156,19 @@ def inverse_root(a):
     return make(y, (a, lambda g: g * -0.5 * y ** 3))
 
 
+def limited(a, most):
+    return make(np.clip(a.v, -most, most), (a, lambda g: g * (np.abs(a.v) < most)))
+
+
+def reorder(a, *axes):
+    return make(a.v.transpose(axes), (a, lambda g: g.transpose(np.argsort(axes))))
+
+
+def quotient(a, b):
+    y = a.v / b.v
+    return make(y, (a, lambda g: g / b.v), (b, lambda g: -g * y / b.v))
+
+
 def softmax(a, mask=None):
     """Over the last axis, where mask is not 0; a row without any is 0."""
     mask = np.ones_like(a.v) if mask is None else np.broadcast_to(constant(mask), a.v.shape)
@@ -189,6 +202,9 @@ def apply(name, a, valid=None):
         if seen.size:
             Tape.kink = min(Tape.kink, seen.min() / max(1, seen.max()))
         y, dy = np.maximum(x, 0), (x > 0).astype(x.dtype)
+    elif name == "elu_1":  # elu + 1, whose derivative is continuous
+        y = np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
+        dy = np.minimum(y, 1)
     elif name == "tanh":
         y = np.tanh(x)
         dy = 1 - y * y
@@ -403,6 +419,42 @@ class Net:
         values = self.param(f"{path}.values", (h, n, cv), d ** -0.5)
         p = softmax(scale(dot("bihc,hnc->bhin", q, keys), math.sqrt(d) / math.sqrt(ck)))
         return self.merge(scale(dot("bhin,hnc->bihc", p, values), math.sqrt(d)), path, d)
+
+    # layers of places
+
+    def places(self, path, name, t):
+        """The first rows and columns of a matrix of places [N,N]"""
+        return pick(self.param(f"{path}.{name}", (self.n, self.n), 0.7), (slice(t), slice(t)))
+
+    def layer_sgu(self, l, x, path, s):
+        t, e = x.v.shape[1], x.v.shape[-1] // 2
+        u, v = pick(x, (..., slice(0, e))), pick(x, (..., slice(e, None)))
+        v = self.layer_norm(l, v, path, s)
+        w = self.places(path, "w_s", t)
+        w = mul(Var(constant(self.visible(s)[:, 0])), reshape(w, 1, t, t))
+        bias = pick(self.param(f"{path}.b_s", (self.n,), 0.5, 1.0), slice(0, t))
+        return mul(u, add(dot("bij,bjc->bic", w, v), reshape(bias, 1, t, 1)))
+
+    def layer_aft(self, l, x, path, s):
+        d, t = x.v.shape[-1], x.v.shape[1]
+        q, k, v = (self.linear(x, path, d, name, None) for name in ("w_q", "w_k", "w_v"))
+        w, k = limited(self.places(path, "w", t), 30), limited(k, 30)
+        score = add(reshape(w, 1, t, t, 1), reshape(k, len(x.v), 1, t, d))
+        score = reorder(score, 0, 3, 1, 2)  # [B,d,T,T]: each channel has weights of its own
+        mean = dot("bcij,bjc->bic", softmax(score, self.visible(s)), v)
+        return self.linear(mul(apply("sigmoid", q), mean), path, d, "w_o", None)
+
+    def layer_lin_att(self, l, x, path, s):
+        d, t, h = x.v.shape[-1], x.v.shape[1], l.args.get("heads", self.heads)
+        q, k, v = (self.split(self.linear(x, path, d, name, None), h)
+                   for name in ("w_q", "w_k", "w_v"))
+        decay = l.args.get("decay", 5)
+        gamma = np.array([1 - 2.0 ** (-decay - i) if decay else 1.0 for i in range(h)])
+        apart = np.abs(np.arange(t)[:, None] - np.arange(t)[None])
+        weight = gamma[:, None, None] ** apart * self.visible(s)
+        score = scale(dot("bihc,bjhc->bhij", apply("elu_1", q), apply("elu_1", k)), weight)
+        p = quotient(score, plus(total(score, -1), 1e-6))
+        return self.merge(dot("bhij,bjhc->bihc", p, v), path, d)
 
     # layers of neighbours
 
@@ -635,6 +687,17 @@ class Net:
         n = a["table"]
         w = self.param(f"{path}.{name}", (a["heads"], n, n), 1.0)
         return pick(w, (slice(None), a["at"][:, None], a["at"][None]))
+
+    def kind_T(self, a, x, path, s):
+        """A number for each distance, stored from the largest distance down to the least"""
+        n, apart = a["table"], a["at"][:, None] - a["at"][None]
+        if a.get("tile", 0):
+            apart = apart % n
+        elif s.causal:
+            apart = np.maximum(apart, 0)
+        both = not s.causal and not a.get("tile", 0)
+        w = self.param(f"{path}.t", (a["heads"], 2 * n - 1 if both else n), 1.0)
+        return pick(w, (slice(None), n - 1 - apart))
 
     def kind_Fix(self, a, x, path, s):
         self.fixed.add(f"{path}.fix")
@@ -931,6 +994,7 @@ ARGUMENTS = {
     "syn_att": ["kinds", "heads", "c", "k", "a", "b", "f", "f2", "m", "tile", "softmax", "mix",
                 "shared", "scale", "bias", "kv", "window"],
     "mh_dot_src_att": ["heads", "s", "scale", "source", "c", "bias", "kv"], "mlp_src_att": ["n"],
+    "lin_att": ["heads", "decay"], "sgu": [], "aft": [],
     "light_conv": ["k", "heads"], "dyn_conv": ["k", "heads"], "linformer": ["k", "heads"],
     "aop": ["heads", "keys", "c_k", "c_v"], "rel_pos": ["buckets", "max"],
     "rope": ["base", "layout", "part"],
@@ -942,9 +1006,9 @@ ARGUMENTS = {
 # How many places are drawn where the next one is dropout, which is always a keyword here.
 PLACES = {"ff": 2, "pos": 1, "syn_att": 13, "mh_dot_src_att": 5, "mh_dot_self_att": 4, "mh_dot_att": 5}
 DROPPED = ("pos learn_pos linear ff cnn syn_att mh_dot_src_att mlp_src_att light_conv dyn_conv "
-           "linformer aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
-KINDS = "V R Fix FR D FD Conv CRC BD BCRC GLU".split()
-RAW = ("R", "Fix", "FR")
+           "linformer lin_att aft aop fixed_att mh_dot_self_att mh_dot_att dot_src_att mlp_att").split()
+KINDS = "V R Fix FR T D FD Conv CRC BD BCRC GLU".split()
+RAW = ("R", "Fix", "FR", "T")
 ACTS = "relu gelu tanh sigmoid swish gelu_erf quick_gelu".split()
 ENCODER = ("types", "birnn", "linformer", "fixed_att")
 DECODER = "mh_dot_src_att mh_dot_att dot_src_att mlp_src_att mlp_att input_feed".split()
@@ -953,7 +1017,7 @@ OPTIONS = "tile tile_V softmax c mix shared shared_V increasing decreasing".spli
 FOCI = ([x for x in ARGUMENTS if x not in ("syn_att", "pool", "softcap")] + KINDS + OPTIONS +
         ["rel_pos_twice", "rel_pos_raw"])
 SIMPLE = ("pos learn_pos scale dropout id linear ff act act norm rms_norm cnn rnn ssru syn_att syn_att "
-          "syn_att light_conv dyn_conv aop rel_pos rope ffl mh_dot_self_att").split()
+          "syn_att light_conv dyn_conv lin_att sgu aft aop rel_pos rope ffl mh_dot_self_att").split()
 NESTED = "res res_d res_nd highway concat parallel parallel_add repeat universal share".split()
 WANTED = ([name for name in ARGUMENTS] +
           [f"{name}.{a}" for name, args in ARGUMENTS.items() for a in args] +
@@ -965,7 +1029,8 @@ WANTED = ([name for name in ARGUMENTS] +
           [f"pos layout={n}" for n in ("pair", "half", "tensor2tensor")] +
           ["pool take=mean", "pool take=first", "rnn state=source", "linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
-           "fixed_att with V heads", "two rel_pos", "rel_pos with softmax=0", "even light_conv",
+           "syn_att T with tile", "fixed_att with V heads", "lin_att decay=0", "two rel_pos",
+           "rel_pos with softmax=0", "even light_conv",
            "source=upper", "source=increasing", "source=decreasing", "source in universal",
            "place of an argument", "comment", "→", "label 0 inside", "longer than max_len",
            "one token", "smoothing", "greedy", "beam"] +
@@ -1148,8 +1213,12 @@ class Draw:
             return self.draw_nested(name, d, depth)
         if self.focus == name and name[:7] == "rel_pos":
             return self.draw_biased(d, name)
+        if self.focus == name == "rope":
+            return self.draw_rotated(d)
         if name in ("linear", "ff", "cnn", "rnn", "birnn", "ssru"):
             return self.sized(name, d)
+        if name == "sgu":
+            return self.draw_sgu(d)
         layer = getattr(self, "draw_" + name)(d)
         return self.finish(layer, d, self.source_width if name in ("mlp_src_att", "mlp_att") else d)
 
@@ -1324,6 +1393,24 @@ class Draw:
     def draw_dyn_conv(self, d):
         return self.draw_light_conv(d, "dyn_conv")
 
+    def draw_lin_att(self, d):
+        a = self.some_heads({}, d)
+        self.some(a, "decay", self.one([0, 1, 3, 20]))
+        if a.get("decay") == 0:
+            self.feature("lin_att decay=0")
+        return Layer("lin_att", a)
+
+    def draw_aft(self, d):
+        self.tables = True
+        return Layer("aft")
+
+    def draw_sgu(self, d):
+        """It keeps half of the width, which must be even"""
+        self.tables = True
+        if d % 2 or d < 4:
+            raise Redraw("a width that has no halves")
+        return self.finish(Layer("sgu"), d, d // 2)
+
     def draw_linformer(self, d):
         a = self.some_heads({}, d)
         self.some(a, "k", self.int(1, 6))
@@ -1356,6 +1443,15 @@ class Draw:
         option = "softmax" if name == "rel_pos_raw" else self.one([None, "mix"])
         chain.append(self.finish(self.draw_syn_att(d, None, option), d, d)[0])
         self.biased = biased
+        self.feature("res")
+        return Layer("res", {}, [chain]), d
+
+    def draw_rotated(self, d):
+        """res(rope -> syn_att), with V among its kinds"""
+        rope = self.rope
+        chain = [self.finish(self.draw_rope(d), d, d)[0]]
+        chain.append(self.finish(self.draw_syn_att(d, "V", None), d, d)[0])
+        self.rope = rope
         self.feature("res")
         return Layer("res", {}, [chain]), d
 
@@ -1446,6 +1542,8 @@ class Draw:
         self.draw_sizes(a, kinds, option)
         if len(kinds) > 1 and (option == "mix" or self.chance(0.4)):
             a["mix"] = "sum" if option == "mix" else self.one(["alpha", "sum"])
+        if "T" in kinds and a.get("tile"):
+            self.feature("syn_att T with tile")
         if set(kinds) <= set(RAW) and (option == "softmax" or self.chance(0.3)):
             a["softmax"] = 0 if option == "softmax" else self.int(0, 1)
             if self.biased and not a["softmax"]:
@@ -1796,7 +1894,7 @@ def main():
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--first", type=int, default=0, help="the number of the first network")
     p.add_argument("--number", type=int, help="only this network, and its text")
-    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--seed", type=int, default=2)
     p.add_argument("--folder", help="keeps the answer files")
     a = p.parse_args()
     if a.number is not None:
