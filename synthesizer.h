@@ -32180,45 +32180,47 @@ static int syn__small_is_matrix(syn__small_check *c, int32_t place, int32_t n, i
   n = syn__small_round4(n);
   return syn__small_holds(c, place, 1 + syn__small_scale(format, n) + (int64_t)(n / 4) * k, 4);
 }
+/* The set of regions in which an operand of the kind `kind` may lie; flags: of kind C. */
+static int32_t syn__small_regions(const syn__small_check *c, char kind, int32_t flags) {
+  int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
+  int32_t ring = c->program == SYN__SMALL_ENCODE && kind != 'c' ? 1 << SYN__SMALL_RING : 0;
+  int32_t keys = syn__small_keys_in(c, kind == 'C' ? flags : own);
+  if (kind == 'C') return keys;
+  if (kind == 'k') return (keys & 1 << SYN__SMALL_ENCODER) | ring;
+  return 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | keys | ring;
+}
 /* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
 static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, char kind,
                               const char *at) {
   const int32_t *head = c->w;
+  const int decode = c->program == SYN__SMALL_DECODE;
   int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
   int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
-  int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
-  int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
-  int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
-  int32_t ring = c->program == SYN__SMALL_ENCODE ? 1 << SYN__SMALL_RING : 0;
-  int32_t around = (rows & 1 << SYN__SMALL_ENCODER) | ring;
-  rows |= ring;
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
     case 'u': return a[i] > 0 && a[i] <= 1 << 24;
     case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
     case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
     case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
-    case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
-                                                               : SYN__SMALL_SOURCE_VOCAB];
-    case 'x': return syn__small_fits(c, a[i], 4 * n, rows);
-    case 'X': return syn__small_fits(c, a[i], 4 * n * k, rows);
-    case 'd': return syn__small_fits(c, a[i], 8 * n, rows);
-    case 'l': return syn__small_fits(c, a[i], 16 * n, rows);
-    case 'k': return syn__small_fits(c, a[i], 4 * n, around);
-    case 'r': return syn__small_fits(c, a[i], 12 * n, rows);
-    case 'c': case 'C':
-      return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)),
-                             kind == 'c' ? rows & ~ring : syn__small_keys_in(c, a[at[2] - '0']));
+    case 'v': return a[i] == head[decode ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB];
+    case 'x': case 'k': n *= 4; break;
+    case 'X': n *= 4 * k; break;
+    case 'd': n *= 8; break;
+    case 'l': n *= 16; break;
+    case 'r': n *= 12; break;
+    case 'c': case 'C': n *= 4 + ((k + 3) & ~(int64_t)3); break;
     case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
     case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
     case 'f': return syn__small_holds(c, a[i], n, 4);
     case 'F': return syn__small_holds(c, a[i], n * k, 4);
     case 't':
-      return syn__small_holds(
-          c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
+      n *= head[decode ? SYN__SMALL_TARGET_LEN : SYN__SMALL_SOURCE_LEN];
+      return syn__small_holds(c, a[i], 2 + n, 2);
     default: return kind != '!';
   }
+  return syn__small_fits(c, a[i], n,
+                         syn__small_regions(c, kind, kind == 'C' ? a[at[2] - '0'] : 0));
 }
 
 /* 1: the operands of an instruction are right. Sizes first: places and rows depend on them. */

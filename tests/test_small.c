@@ -715,6 +715,7 @@ static void test_rotate(void) {
   int32_t w[2 + N * (PLACE + 1) / 2], a[7] = {0, 8 * 4 * WIDTH, 1, HEADS, C, N, 0};
   int16_t *table = (int16_t *)(w + 2) + PLACE * N;
   const float scale = 1.0f / 32767.0f;
+  const double place = (double)PLACE;
   syn_random r = {5};
   syn_small s;
   int i, j, h;
@@ -722,8 +723,8 @@ static void test_rotate(void) {
   memset(w, 0, sizeof w);
   memcpy(w + 1, &scale, sizeof scale);
   for (j = 0; j < N / 2; j++) {
-    table[j] = (int16_t)syn__small_round(32767.0f * (float)cos(PLACE * pow(100.0, -j)));
-    table[N / 2 + j] = (int16_t)syn__small_round(32767.0f * (float)sin(PLACE * pow(100.0, -j)));
+    table[j] = (int16_t)syn__small_round(32767.0f * (float)cos(place * pow(100.0, -j)));
+    table[N / 2 + j] = (int16_t)syn__small_round(32767.0f * (float)sin(place * pow(100.0, -j)));
   }
   s.w = w;
   s.base[SYN__SMALL_ROW] = (unsigned char *)rows;
@@ -735,9 +736,9 @@ static void test_rotate(void) {
     for (h = 0; h < HEADS; h++)
       for (j = 0; j < N / 2; j++) {
         const int p = h * C + (a[6] ? 2 * j : j), q = a[6] ? p + 1 : p + N / 2;
-        const double angle = PLACE * pow(100.0, -j);
-        const double y = x[p] * cos(angle) - x[q] * sin(angle), z = x[p] * sin(angle) + x[q] * cos(angle);
-        most = fmaxf(most, fmaxf((float)fabs(rows[p] - y), (float)fabs(rows[q] - z)));
+        const double angle = place * pow(100.0, -j), left = (double)x[p], right = (double)x[q];
+        const double y = left * cos(angle) - right * sin(angle), z = left * sin(angle) + right * cos(angle);
+        most = fmaxf(most, fmaxf((float)fabs((double)rows[p] - y), (float)fabs((double)rows[q] - z)));
       }
     CHECK(rows[N] == x[N] && rows[C + N + 1] == x[C + N + 1], "columns behind the rotated ones");
   }

@@ -290,8 +290,10 @@ static int auto_excess(void *user, const syn_choice *k) {
   auto_drop(f->a, given);
   f->last = *k;
   share = board_share(&need, &f->has);
-  if (!f->least || share < f->least)
-    board_text(f->nearest, sizeof f->nearest, &need, &f->has), f->least = share;
+  if (f->least == 0.0 || share < f->least) {
+    board_text(f->nearest, sizeof f->nearest, &need, &f->has);
+    f->least = share;
+  }
   if (4.0 * 56.0 * (f->tokens[0] + f->tokens[1]) > f->has.part[BOARD_FLASH] &&
       fit_smaller(f, &fewer))
     return -1;

@@ -23,7 +23,7 @@ static const core cores[] = {{"Cortex-M0", "smlad", 23700, 460, 7.5, 986.0},
                              {"Cortex-M33", "smlad", 18400, 412, 1.43, 72.0},
                              {"Cortex-M55", "mve", 19100, 412, 0.25, 40.0}};
 /* Bytes for the program around: vectors and start-up; a line of text and its tokens. */
-enum { OWN_FLASH = 1024, OWN_RAM = 256 };
+static const double own_flash = 1024.0, own_ram = 256.0;
 
 /* Sizes in KiB as the makers give them. an385 ... are Arm's images for its boards, which emulators
    know. m0-16k stands for a Cortex-M0 with 128 and 16 KiB, as the STM32F072RB has (data sheet
@@ -172,8 +172,8 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
 static board_need board_has(const board *b, double ms) {
   board_need has;
   memset(&has, 0, sizeof has);
-  has.part[BOARD_FLASH] = 1024.0 * b->flash - OWN_FLASH;
-  has.part[BOARD_RAM] = 1024.0 * b->ram - OWN_RAM;
+  has.part[BOARD_FLASH] = 1024.0 * b->flash - own_flash;
+  has.part[BOARD_RAM] = 1024.0 * b->ram - own_ram;
   has.part[BOARD_MS] = ms > 0.0 ? ms : HUGE_VAL;
   return has;
 }

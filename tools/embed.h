@@ -24,7 +24,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
                         buffer *out) {
   syn_small_config config;
   syn_small_options options;
-  number_list units = {NULL, 0, 0};
+  number_list numbers = {NULL, 0, 0};
   syn_sink sink;
   sink.write = trace_write;
   sink.user = out;
@@ -34,7 +34,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   options.config = &config;
   options.type = strcmp(opt_text(a, "type"), "auto") ? opt_text(a, "type") : NULL;
   options.layout = opt_text(a, "layout");
-  options.units = units_read(&units, m, a);
+  options.units = units_read(&numbers, m, a);
   config.source_len = opt_int(a, "source-len");
   config.max_len = opt_int(a, "max-len");
   config.beam = opt_int(a, "beam");
@@ -43,7 +43,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   config.temperature = !strcmp(opt_text(a, "sampling"), "yes");
   if (embed_bytes(a)) syn_small_write(c, m, &options, &sink);
   else syn_small_embed(c, m, &options, name, &sink);
-  free(units.at);
+  free(numbers.at);
 }
 
 /* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32

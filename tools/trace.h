@@ -163,7 +163,7 @@ static void trace_pgm(buffer *b, const float *w, const int size[2], int cell) {
   const size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
   void *out = take(bytes, 1);
   attention_picture(w, size, cell, 0.0f, out, bytes);
-  put(b, out, bytes);
+  put(b, (const char *)out, bytes);
   free(out);
 }
 
