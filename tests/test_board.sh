@@ -129,14 +129,14 @@ got=$(train --board m0-16k --data two.tsv --task classify --minutes 0.002 --max-
 has 'words that would not fit become parts' '0 *--src-tokenizer bpe:*' "$got"
 is 'parts: fits' true "$(info m0-16k fits)"
 got=$(train --board stm32vldiscovery --latency-ms 80 --data pairs.tsv --minutes 0.002)
-has 'pairs in time' '0 *latency * of 80.0 ms*syn: chosen; *--latency-ms 80 *dyn_conv*' "$got"
+has 'pairs in time' '0 *latency * of 80 ms*syn: chosen; *--latency-ms 80 *dyn_conv*' "$got"
 is 'pairs: fits' true "$(info stm32vldiscovery fits)"
 "$SYN" embed -m m --tokenizers yes -o m_model.h
 is 'pairs: RAM is that of the array' "$(sed -n 's/.*m_RAM = \([0-9]*\).*/\1/p' m_model.h)" \
   "$(info stm32vldiscovery ram)"
 has 'no time for any network' \
-  '2 syn: train --board microbit: no network that --minutes chooses fits; the nearest needs flash *; latency * of 0.1 ms, * too many' \
-  "$(train --board microbit --latency-ms 0.1 --data pairs.tsv --minutes 0.002)"
+  '2 syn: train --board microbit: no network that --minutes chooses fits; the nearest needs flash *; latency * of 0.001 ms, * too many' \
+  "$(train --board microbit --latency-ms 0.001 --data pairs.tsv --minutes 0.002)"
 own='--data pairs.tsv --tokenizer char --steps 1 --warmup 0'
 has 'a network that does not fit' \
   '2 syn: train --board microbit: the network does not fit: flash * of 261120 bytes, [0-9]* too many; RAM *' \

@@ -75,7 +75,7 @@ embed --units 0.001,0.001,0.001 --output three_model.h
 same "units of each feature" gestures_model.h three_model.h
 embed --output one_model.h
 is "without units: another array" 1 "$(cmp -s gestures_model.h one_model.h; echo $?)"
-for bad in 0.1,0.2 1,2,3,4 x 1,x,3; do
+for bad in 0.1,0.2 1,2,3,4 x 1,x,3 1, 1,2,3, ,1 1,,3; do
   refused "units $bad" "--units $bad: wanted one number, or 3 with commas between" \
     embed --model g.st --units $bad --output x.h
 done
@@ -84,11 +84,13 @@ right=$(cut -f1 test.tsv | paste - small | awk '$1 == $2' | wc -l)
 is "eval --reject --units: the answers of the board" "$(awk "BEGIN { printf \"%.4f\", $right / 90 }")" \
   "$(head -1 curve | sed 's/.*"right":\([0-9.]*\).*/\1/')"
 printf 'wave\t1 40 3\n' >large.tsv
-refused "a number above 32767 units" "row 1 has the number 40, which are 40000 units; at most 32767: see --units" \
+refused "a number above 32767 units" "row 1 has the number 40, which is 40000 units; at most 32767: see --units" \
   eval --reject --model g.st --data large.tsv --units 0.001
-refused "units of tokens" "--units: *reads tokens, no numbers" eval --reject --model words.st --data words.tsv --units 2
+refused "units of tokens" "--units: *reads tokens, not numbers" eval --reject --model words.st --data words.tsv --units 2
 "$SYN" eval --model g.st --data test.tsv --units 2 >out 2>err
 has "units without --reject" "*--units*there is no --reject*" "$(cat err)"
+"$SYN" trace --model g.st --input '1 2 3' --svg . --output page 2>err
+is "maps without attention are said" "syn: --svg has no effect: the network has no attention" "$(cat err)"
 refused "unit 0" "feature 0 has unit 0,*" embed --model g.st --units 0 --output x.h
 "$SYN" info --model g.st --board microbit --json >board.json
 at_least "instructions of a window" 1000 "$(sed -n 's/.*"instructions":\([0-9]*\).*/\1/p' board.json)"

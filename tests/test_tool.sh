@@ -406,6 +406,9 @@ refused 'trace: no folder' 1 'syn: nowhere/1.*.pgm: cannot create a file beside 
   trace -m h --data data.tsv -o page --pgm nowhere
 refused 'trace: no folder of drawings' 1 'syn: nowhere/1.*.svg: cannot create a file beside it: *' \
   trace -m h --data data.tsv -o page --svg nowhere
+"$SYN" trace -m h -o page2 --svg drawings --pgm pictures 2>err
+is 'trace: pictures of no text are said' '0 syn: --pgm has no effect: there is no text, by --input or --data
+syn: --svg has no effect: there is no text, by --input or --data' "$? $(cat err)"
 refused 'trace: no such folder' 1 'syn: nowhere/page: cannot create a file beside it: *' trace -m h -o nowhere/page
 "$SYN" trace -m m --input abc -o page 2>err
 is 'trace: gradients of what the model answers' '0  1' \

@@ -197,7 +197,7 @@ static void board_text(char *text, size_t size, const board_need *need, const bo
     n += (size_t)snprintf(text + n, size - n, "%s%s %.*f", i ? "; " : "", names[i], i == BOARD_MS,
                           wants);
     if (there < HUGE_VAL)
-      n += (size_t)snprintf(text + n, size - n, " of %.*f", i == BOARD_MS, there);
+      n += (size_t)snprintf(text + n, size - n, i == BOARD_MS ? " of %g" : " of %.0f", there);
     n += (size_t)snprintf(text + n, size - n, " %s", unit);
     if (wants > there)
       n += (size_t)snprintf(text + n, size - n, ", %.*f too many", i == BOARD_MS, wants - there);

@@ -26,15 +26,19 @@ static const float *units_read(number_list *x, const syn_model *m, const argumen
   const char *at = opt_text(a, "units"), *given = at;
   char digits[64];
   double value = 1.0;
+  int whole = 0; /* the numbers end where the text ends */
   if (!*at) return NULL;
-  if (!f) fail(WRONG_USE, "--units: %s reads tokens, no numbers", opt_text(a, "model"));
+  if (!f) fail(WRONG_USE, "--units: %s reads tokens, not numbers", opt_text(a, "model"));
   x->at = (float *)take(f, sizeof *x->at);
-  for (; *at && x->count < f; at += strcspn(at, ","), at += *at == ',') {
+  for (;; at++) {
     snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, ","), at);
     if (!parse_number(digits, &value)) break;
     x->at[x->count++] = (float)value;
+    at += strcspn(at, ",");
+    whole = !*at;
+    if (whole || x->count == f) break;
   }
-  if (*at || (x->count != 1 && x->count != f))
+  if (!whole || (x->count != 1 && x->count != f))
     fail(WRONG_USE, "--units %s: wanted one number, or %lu with commas between", given,
          (unsigned long)f);
   for (; x->count < f; x->count++) x->at[x->count] = (float)value;
@@ -99,7 +103,7 @@ static int reject_feed(rejecter *r) {
   for (i = 0; i < r->features && r->fed < r->rows; i++) {
     const double q = (double)x[i] / (r->unit.at ? (double)r->unit.at[i] : 1.0);
     if (!(fabs(q) <= 32767.0))
-      fail(FAILED_JOB, "row %d has the number %g, which are %g units; at most 32767: see --units",
+      fail(FAILED_JOB, "row %d has the number %g, which is %g units; at most 32767: see --units",
            r->fed + 1, (double)x[i], q);
     row[i] = (int16_t)(q < 0.0 ? q - 0.5 : q + 0.5);
   }

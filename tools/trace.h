@@ -614,12 +614,16 @@ static void trace_say_idle(const arguments *a) {
 
 static int run_trace(const arguments *a) {
   tracer t;
+  int heads;
   memset(&t, 0, sizeof t);
   t.a = a;
   context_open(&t.c, a);
   trace_say_idle(a);
   trace_open(&t);
   trace_page_of(&t);
+  if (!t.shown) say_idle(a, "pgm|svg", "there is no text, by --input or --data");
+  else if (!syn_model_attention(t.m[0], 0, &heads))
+    say_idle(a, "pgm|svg", "the network has no attention");
   write_file(opt_text(a, "output"), t.page.at, t.page.size);
   free(t.page.at);
   syn_model_free(t.m[0]);
