@@ -21,7 +21,7 @@ static const float units[F] = {0.01f, 0.5f, 0.001f}, mean[F] = {5.0f, -20.0f, 0.
 static const struct {
   const char *encoder;
   int memory, tables;
-} networks[] = {
+} feed_networks[] = {
     {"linear", 1, 0},
     {"linear -> norm -> ff(8, gelu)", 1, 0},
     {"rnn(8)", 1, 0},
@@ -190,7 +190,7 @@ static int difference_of(const answers *a, const answers *b) {
 
 static void check_network(const char *task, int network, int features) {
   static const int lengths[] = {1, 2, 3, 5, 9, 17, MOST};
-  const char *encoder = networks[network].encoder;
+  const char *encoder = feed_networks[network].encoder;
   syn_context c;
   syn_model *m;
   syn_run *run;
@@ -224,19 +224,19 @@ static void check_lengths(const char *task, int network, int features) {
   board b[2];
   size_t i;
   syn_context_init(&c, NULL);
-  m = model_of(&c, task, networks[network].encoder, features, MOST);
+  m = model_of(&c, task, feed_networks[network].encoder, features, MOST);
   b[0] = board_of(&c, m, 0);
   syn_model_free(m);
-  for (i = 0; i < SYN__COUNT(most) && !networks[network].tables; i++) {
+  for (i = 0; i < SYN__COUNT(most) && !feed_networks[network].tables; i++) {
     const source x = source_of(70 + i, most[i]);
-    m = model_of(&c, task, networks[network].encoder, features, most[i]);
+    m = model_of(&c, task, feed_networks[network].encoder, features, most[i]);
     b[1] = board_of(&c, m, 0);
     syn_model_free(m);
     if (b[0].s && b[1].s) {
       const answers want = run_board(b[0].s, &x, features, 900);
       const answers got = run_board(b[1].s, &x, features, 900);
       CHECK(!memcmp(&got, &want, sizeof got), "%s %s: other answers where max_len is %d", task,
-            networks[network].encoder, most[i]);
+            feed_networks[network].encoder, most[i]);
     }
     board_free(&b[1]);
   }
@@ -297,11 +297,11 @@ static void check_memory(const char *task, int network) {
   syn_model *m;
   board few, many;
   syn_context_init(&c, NULL);
-  m = model_of(&c, task, networks[network].encoder, F, 1000);
+  m = model_of(&c, task, feed_networks[network].encoder, F, 1000);
   few = board_of(&c, m, 64);
   many = board_of(&c, m, 1000);
-  CHECK((few.ram == many.ram) == networks[network].memory, "%s: %ld bytes for 64 rows, %ld for 1000",
-        networks[network].encoder, few.ram, many.ram);
+  CHECK((few.ram == many.ram) == feed_networks[network].memory, "%s: %ld bytes for 64 rows, %ld for 1000",
+        feed_networks[network].encoder, few.ram, many.ram);
   board_free(&few);
   board_free(&many);
   syn_model_free(m);
@@ -500,7 +500,7 @@ static void check_damage(const char *task, const char *encoder) {
 
 int main(void) {
   int i, k;
-  for (i = 0; i < (int)SYN__COUNT(networks); i++)
+  for (i = 0; i < (int)SYN__COUNT(feed_networks); i++)
     for (k = 0; k < 2; k++) {
       const char *task = k ? "tag" : "classify";
       check_network(task, i, F);
