@@ -136,7 +136,7 @@ golden() { # GROUP COUNT
   esac
 }
 golden golden_features 4
-golden golden_kinds 13
+golden golden_kinds 15
 
 # -- refused --
 refused "rows" 'stdin line 1 has 3 numbers, wanted rows of 2' run --model regress.st <<X

@@ -375,6 +375,9 @@ is 'trace: the first pattern looks at itself' 1 "$(grep '"path":"encoder.1.1"' p
   grep -c '"weights":{"axes":."head","query","key".,"shape":.8,5,5.,"x":"'"$one")"
 is 'trace: a picture of it' 'P5 40 40 255 0' "$(cd pictures && f=1.encoder.1.1.1.pgm &&
   head -n 3 $f | tr '\n' ' ' && tail -c 1 $f | od -An -tu1 | tr -d ' ')"
+"$SYN" trace -m h --data hostile.tsv -o page2 --svg drawings --pgm drawings >out 2>err
+is 'trace: pictures and drawings in one folder' '0 42' "$? $(ls drawings | wc -l | tr -d ' ')"
+rm drawings/*.pgm
 is 'trace: a drawing of each head' 28 "$(ls drawings | wc -l | tr -d ' ')"
 is 'trace: black squares of the diagonal' '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" viewBox="0 0 5 5" shape-rendering="crispEdges">
 <title>encoder.1.1, head 1: attention weights, black is 1</title>

@@ -126,7 +126,7 @@ static double board_work(const syn_model *m, syn_small *s, int beam, int *tokens
   token = syn_small_source(s, source, k->src_features ? 0 : lm ? 1 : n);
   for (*tokens = 0; token >= SYN_SMALL_MORE && (*tokens < n || beam > 1);) {
     token = board_step(s, row, &rows);
-    if (token != SYN_SMALL_MORE) ++*tokens;
+    if (token >= 0 || (texts && token == SYN_SMALL_END)) ++*tokens;
   }
   free(row);
   free(source);

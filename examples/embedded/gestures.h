@@ -39,23 +39,30 @@ static int gestures_feed(gestures *g, const int16_t *row) {
 }
 
 /* Feeds the rows of a line as they come in. Returns the gesture, SYN_SMALL_END for an empty line,
-   or an error. */
+   or an error: other text than integers, an incomplete row, too many rows. */
 static int gestures_line(gestures *g) {
   int16_t row[AXES];
-  int count = 0, number = 0, digits = 0, minus = 0, error = 0, byte;
+  int count = 0, digits = 0, minus = 0, error = 0, byte;
+  long number = 0;
   syn_small_source(g->s, NULL, 0);
   do {
     byte = board_get();
-    if (byte == '-') minus = 1;
-    else if (byte >= '0' && byte <= '9') {
-      if (digits++ < 4) number = 10 * number + byte - '0'; /* four: sensors of up to 10 g */
+    if (byte >= '0' && byte <= '9') {
+      if (number <= INT16_MAX) number = 10 * number + byte - '0';
+      digits = 1;
+    } else if (byte == '-' && !digits && !minus) {
+      minus = 1;
+    } else if (byte >= 0 && byte != ' ' && byte != '\r' && byte != '\n') {
+      error = SYN_SMALL_E_VALUE;
     } else if (digits) {
+      if (number > INT16_MAX) error = SYN_SMALL_E_VALUE;
       row[count++ % AXES] = (int16_t)(minus ? -number : number);
       if (count % AXES == 0 && !error) error = gestures_feed(g, row);
       number = digits = minus = 0;
     }
   } while (byte >= 0 && byte != '\n');
-  if (!count) return SYN_SMALL_END;
+  if (!count && !error) return SYN_SMALL_END;
+  if (count % AXES || minus) error = SYN_SMALL_E_VALUE;
   if (!error) error = gestures_feed(g, NULL);
   return error ? error : gestures_step(g);
 }
@@ -95,7 +102,7 @@ static int gestures_run(gestures *g, void *ram, size_t bytes) {
   if (!passed) return 1;
   while ((token = gestures_line(g)) != SYN_SMALL_END) {
     if (token >= 0) serial_write(gestures_name(g, token));
-    board_put(token >= 0 ? "\n" : "too long\n");
+    board_put(token >= 0 ? "\n" : "wanted: three integers a row, at most all rows of a window\n");
   }
   serial_figure("rows", g->rows);
 #ifdef DEMO_TEST
