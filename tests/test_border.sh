@@ -131,15 +131,15 @@ printf '\357\273\277ab\tba\n\357\273\277cd\tdc\n' >bom2.tsv
 says 'a byte order mark inside' '*bom2.tsv: 1 byte order marks (U+FEFF) inside of the text*' eval -m lf --data bom2.tsv
 silent 'a byte order mark at the beginning' 'byte order' eval -m lf --data bom.tsv
 
-# -- bytes that are no UTF-8, unknown tokens: counted, with a remedy above 1 % --
+# -- bytes that are not UTF-8, unknown tokens: counted, with a remedy above 1 % --
 printf 'gr\374n\tvert\nr\366t\trouge\n' >latin.tsv
 says 'Latin-1 is named' \
-  '*latin.tsv: 2 bytes are no UTF-8 (10 %); looks like Latin-1: convert with iconv -f latin1 -t utf-8*' \
+  '*latin.tsv: 2 bytes are not UTF-8 (10 %); looks like Latin-1: convert with iconv -f latin1 -t utf-8*' \
   train $net $c --data latin.tsv -o n
 says 'Latin-1 in lm' '*looks like Latin-1*' train $net --task lm --decoder linear --batch 40 --tokenizer char --data latin.tsv -o n
 says 'Latin-1 in eval' '*looks like Latin-1*' eval -m lf --data latin.tsv
 says 'Latin-1 in valid' '*looks like Latin-1*' train $net $c --data lf.tsv --valid latin.tsv -o n
-says 'Latin-1 in run' '*latin.tsv: 2 bytes are no UTF-8*Latin-1*' run -m lf latin.tsv
+says 'Latin-1 in run' '*latin.tsv: 2 bytes are not UTF-8*Latin-1*' run -m lf latin.tsv
 printf '\223a\224\tb\n' >w.tsv
 says 'Windows-1252 is named' '*looks like Windows-1252: convert with iconv -f windows-1252 -t utf-8*' train $net $c --data w.tsv -o n
 printf 'ab\tba\nxyz\tdc\n' >new.tsv
@@ -331,7 +331,7 @@ printf 'ab\tba\nq\txyz\n' >part.tsv
 says 'held back: unknown tokens' '*warning: part.tsv: * held-back source tokens are unknown*' train $net $c --data part.tsv \
   --hold-back 0.5 -o n
 printf '\374\374a\tb\n' >latin2.tsv
-says 'unknown bytes' '*source tokens are unknown (67 %): they are bytes that are no UTF-8' eval -m lf --data latin2.tsv --metric exact
+says 'unknown bytes' '*source tokens are unknown (67 %): they are bytes that are not UTF-8' eval -m lf --data latin2.tsv --metric exact
 for i in 1 2 3 4 5 6 7 8 9 10; do printf 'ab\tba\n'; done >twice.tsv
 says 'lines held back that are trained on' '*syn: 1 of the 1 lines held back of twice.tsv are in its training part, too*' \
   train $net $c --data twice.tsv --hold-back 0.1 -o n

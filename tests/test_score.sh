@@ -457,7 +457,7 @@ score '--nfc' '100.00 100.00 0.00 100.00' 'cafe\314\201\n' 'caf\303\251\n' --nfc
 score 'both sides decomposed' '100.00' 'cafe\314\201\n' 'cafe\314\201\n' --metric exact
 is 'both sides decomposed: nothing to say' '' "$(cat notes)"
 score 'Latin-1' '0.00' 'caf\351\n' 'caf\303\251\n' --metric exact
-has 'Latin-1: said' 'syn: h: 1 bytes are no UTF-8 *Latin-1*' "$(cat notes)"
+has 'Latin-1: said' 'syn: h: 1 bytes are not UTF-8 *Latin-1*' "$(cat notes)"
 refused 'an unknown tokenization' 2 'syn: score --tokenize wants 13a|none|zh|char, given: intl' score --tokenize intl --metric bleu h r
 
 # -- long lines: memory grows with the line, ties take no longer --

@@ -149,6 +149,8 @@ refused "huge" 'number 1 is 1e31, wanted a number of at most 1e+30' run --model 
 1e31 2
 X
 refused "no features" 'wants --features N' train --task regress --data r.tsv --output x.st
+refused "minutes of numbers" 'with --features give --steps or --epochs' train --task regress --minutes 1 --data train.tsv \
+  --output x.st
 refused "minutes" 'with --features give --steps or --epochs' train --task classify --features 3 --minutes 1 --data train.tsv \
   --output x.st
 refused "compare" 'no metrics for the task regress; eval has' compare --task regress --features 2 --data r.tsv --test r.tsv \

@@ -132,7 +132,7 @@ static const char *cut_left(int cut) {
 typedef struct encoder {
   int *ids;
   size_t cap;
-  double tokens, unknown, invalid; /* invalid: bytes that are no UTF-8 */
+  double tokens, unknown, invalid; /* invalid: bytes that are not UTF-8 */
 } encoder;
 
 /* The numbers of one text at a time; all zero it is empty. */
@@ -205,12 +205,12 @@ static const char *percent(char out[32], double part, double all) {
   return out;
 }
 
-/* Bytes that are no UTF-8: those of Latin-1 stand between ASCII, and its upper control characters
+/* Bytes that are not UTF-8: those of Latin-1 stand between ASCII, and its upper control characters
    are letters and quotation marks in Windows-1252. */
 static void say_invalid(const text_scan *s, const char *path, size_t bytes) {
   char share[32];
   int latin = !s->wide && 2 * s->alone > s->invalid;
-  fprintf(stderr, "syn: %s: %lu bytes are no UTF-8 (%s); %s\n", path, (unsigned long)s->invalid,
+  fprintf(stderr, "syn: %s: %lu bytes are not UTF-8 (%s); %s\n", path, (unsigned long)s->invalid,
           percent(share, (double)s->invalid, (double)bytes),
           !latin ? "convert from its encoding with iconv -f NAME -t utf-8"
           : s->upper ? "looks like Windows-1252: convert with iconv -f windows-1252 -t utf-8"
@@ -250,7 +250,7 @@ static void say_unknown(const encoder *e, const char *path, const char *side, co
   char share[32];
   int many = e->unknown > 0.01 * e->tokens;
   if (e->unknown <= 0.0) return;
-  if (e->invalid >= e->unknown) remedy = "they are bytes that are no UTF-8";
+  if (e->invalid >= e->unknown) remedy = "they are bytes that are not UTF-8";
   percent(share, e->unknown, e->tokens);
   fprintf(stderr, "syn: %s%s: %.0f of %.0f %stokens are unknown (%s)%s%s\n",
           many ? "warning: " : "", path, e->unknown, e->tokens, side, share, many ? ": " : "",

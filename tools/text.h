@@ -263,7 +263,7 @@ MAYBE_UNUSED static int is_blank(syn_text t) {
 
 /* What a text has beside well-formed characters. */
 typedef struct text_scan {
-  size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
+  size_t invalid, wide; /* bytes that are not UTF-8; characters of several bytes */
   size_t alone, upper;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
   size_t zeros, returns, orders; /* bytes 0; CR inside of lines; byte order marks */
   size_t letters, apart; /* apart: marks that Unicode's NFC makes one with their letter */

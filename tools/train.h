@@ -742,7 +742,7 @@ static void train_check_rule(const arguments *a) {
 
 /* --minutes alone chooses a network for some tasks only. */
 static void train_check_choice(const arguments *a) {
-  if (opt_int(a, "features"))
+  if (opt_int(a, "features") || task_of(opt_text(a, "task")) >= REGRESS)
     fail(WRONG_USE, "train --minutes chooses a network for texts: with --features give --steps or "
          "--epochs, and --encoder");
   if (task_of(opt_text(a, "task")) == MLM)
