@@ -39,7 +39,7 @@ static int masked_tokens(encoder *e, const syn_tokenizer *t, int mask, syn_text 
   int *all = NULL, count = 0, n = encode(e, t, text), i, last;
   size_t at;
   if (mask >= 0) syn_tokenizer_name(t, mask, spelled, sizeof spelled);
-  name = syn_text_of(spelled);
+  name = syn_text_of(spelled + (*spelled == ' ')); /* also without a blank before */
   for (i = 0; i < n && e->ids[i] != mask; i++) continue;
   if (i < n || !name.size || masked_find(text, name) == text.size) return n;
   e->unknown = before.unknown, e->tokens = before.tokens, e->invalid = before.invalid;
