@@ -139,7 +139,6 @@ static int tool_handle(const char *path, int flags, ...) {
 }
 static ssize_t tool_readlink(const char *path, char *to, size_t size);
 static int tool_nothing(int x) { return x; }
-static int tool_folder(const char *path) { return inside(path, 0) ? 0 : -1; } /* none is made */
 
 /* -- the end: exit returns to run_tool -- */
 
@@ -164,7 +163,6 @@ static void tool_exit(int status) {
 #define readlink tool_readlink
 #define rename(from, to) tool_rename(from, to)
 #define remove(path) tool_remove(path)
-#define mkdir(path, mode) tool_folder(path)
 #define isatty(file) tool_nothing((file) * 0)
 #define signal(number, handler) ((void)(handler))
 #define exit(status) tool_exit(status)
@@ -184,7 +182,6 @@ static void tool_exit(int status) {
 #undef fclose
 #undef rename
 #undef remove
-#undef mkdir
 #undef exit
 #undef printf /* of tool.h */
 #undef fprintf
