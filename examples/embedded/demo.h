@@ -126,10 +126,6 @@ static int demo_lines(demo *d) {
   }
   serial_figure("lines", lines);
   serial_figure("tokens", d->tokens);
-#ifdef DEMO_TEST
-  board_put("logits ");
-  demo_put_hash(demo_hash);
-  board_put("\n");
-#endif
+  demo_put_logits();
   return 0;
 }

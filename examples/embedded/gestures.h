@@ -105,10 +105,6 @@ static int gestures_run(gestures *g, void *ram, size_t bytes) {
     board_put(token >= 0 ? "\n" : "wanted: three integers a row, at most all rows of a window\n");
   }
   serial_figure("rows", g->rows);
-#ifdef DEMO_TEST
-  board_put("logits ");
-  demo_put_hash(demo_hash);
-  board_put("\n");
-#endif
+  demo_put_logits();
   return 0;
 }

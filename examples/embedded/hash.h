@@ -5,7 +5,7 @@
 #include "board.h"
 #include <stddef.h>
 
-static uint64_t demo_fnv(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
+static inline uint64_t demo_fnv(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
   const unsigned char *at = (const unsigned char *)bytes;
   for (; size; size--) hash = (hash ^ *at++) * UINT64_C(0x100000001B3);
   return hash;
@@ -18,13 +18,21 @@ __attribute__((noinline)) static void demo_trace(float z) {
 #define SYN__SMALL_TRACE(z) demo_trace(z)
 #endif
 
-static void demo_put_hash(uint64_t hash) {
+static inline void demo_put_hash(uint64_t hash) {
   char digit[2] = {0, 0};
   int shift;
   for (shift = 60; shift >= 0; shift -= 4) {
     digit[0] = "0123456789abcdef"[hash >> shift & 15];
     board_put(digit);
   }
+}
+/* With DEMO_TEST a line with the hash of the logits. */
+static void demo_put_logits(void) {
+#ifdef DEMO_TEST
+  board_put("logits ");
+  demo_put_hash(demo_hash);
+  board_put("\n");
+#endif
 }
 
 #endif

@@ -5,22 +5,7 @@
 
    make stories STORIES=FOLDER BOARD=an547 */
 #include "stories_model.h"
-#include "board.h"
-
-/* With DEMO_TEST all logits go into a hash, which must be the same on every machine. */
-#ifdef DEMO_TEST
-static uint32_t demo_hash;
-__attribute__((noinline)) static void demo_trace(float z) {
-  union {
-    float f;
-    uint32_t u;
-  } bits;
-  bits.f = z;
-  demo_hash = (demo_hash ^ bits.u) * UINT32_C(0x01000193);
-}
-#define SYN__SMALL_TRACE(z) demo_trace(z)
-#endif
-
+#include "hash.h"
 #define SYN_SMALL
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
@@ -79,10 +64,6 @@ int main(void) {
   }
   serial_figure("stack", board_stack_used());
   serial_figure("tokens", tokens);
-#ifdef DEMO_TEST
-  board_put("logits ");
-  board_put_number(demo_hash);
-  board_put("\n");
-#endif
+  demo_put_logits();
   return 0;
 }
