@@ -209,9 +209,8 @@ static void fit_learn(auto_fit *f, syn_context *c, const syn_choice *k, int join
     f->saved[i].size = 0;
     f->tokens[i] = t[i] ? syn_tokenizer_size(t[i]) : 0;
     if (t[i] && (i || !joint)) {
-      char *bytes = (char *)take(syn_tokenizer_save(t[i], NULL, 0), 1);
-      put(&f->saved[i], bytes, syn_tokenizer_save(t[i], bytes, syn_tokenizer_save(t[i], NULL, 0)));
-      free(bytes);
+      buffer_reserve(&f->saved[i], syn_tokenizer_save(t[i], NULL, 0));
+      f->saved[i].size = syn_tokenizer_save(t[i], f->saved[i].at, f->saved[i].cap);
     }
   }
   if (!joint) syn_tokenizer_free(t[0]);
