@@ -29426,14 +29426,16 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   syn_status status = owner ? SYN_OK : c->status;
   static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS,
                              SYN__WEIGHTS, SYN__WEIGHTS};
+  /* the largest number of adapters and of what they are added to; 0: any */
+  static const float most[] = {0.0f, 0.0f, (float)SYN__ADAPTER_MAX, 0.0f, (float)SYN__ADAPTER_MAX,
+                               (float)SYN__ADAPTER_MAX, 2.8e38f};
   int i;
   syn__free(c, owner);
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
-  for (i = 2; t->adapters && i < SYN__STATE_TENSORS && !status; i++)
-    if (list[i].bytes && i != 3)
-      status = syn__adapters_check(c, syn_file_find(f, list[i].name),
-                                   i < SYN__STATE_TENSORS - 1 ? (float)SYN__ADAPTER_MAX : 2.8e38f);
+  for (i = 0; t->adapters && i < SYN__STATE_TENSORS && !status; i++)
+    if (list[i].bytes && most[i] > 0.0f)
+      status = syn__adapters_check(c, syn_file_find(f, list[i].name), most[i]);
   if (!status) status = syn__state_same(c, f, "task", k->task);
   if (!status) status = syn__state_same(c, f, "encoder", t->m->task->encoder ? k->encoder : "");
   if (!status) status = syn__state_same(c, f, "decoder", t->m->task->decoder ? k->decoder : "");
