@@ -1539,6 +1539,9 @@ SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed
 SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
 /* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
 SYN_API int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
+/* 1: texts of mlm stand between a begin and an end token, [CLS] and [SEP] of BERT: it is the
+   tokenizer of a published model which has both. One that was learned for mlm has sentinels. */
+SYN_API int syn_tokenizer_framed(const syn_tokenizer *t);
 SYN_API const char *
 syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
 /* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
@@ -18253,16 +18256,9 @@ static int syn__cut_of(const syn_model *m, int side, int cut) {
   return syn__several_texts(m, side) ? SYN_CUT_TAIL : SYN_CUT_NONE;
 }
 
-/* 1: sources of mlm stand between a begin and an end token, [CLS] and [SEP] of BERT: the tokenizer
-   is that of a published model which has both. One that was learned for mlm has sentinels. */
+/* 1: the sources stand between a begin and an end token. */
 static int syn__source_framed(const syn_model *m) {
-  static const char *const published[] = {"wordpiece", "gpt2", "unigram"}; /* bert, its kin */
-  const syn_tokenizer *t = m->tokenizer[SYN_SRC];
-  size_t i = 0;
-  if (m->task != &syn__tasks[SYN__TASK_MLM] || !t || syn_tokenizer_sentinels(t, NULL)) return 0;
-  while (i < SYN__COUNT(published) && strcmp(syn_tokenizer_type(t), published[i])) i++;
-  return i < SYN__COUNT(published) && syn_tokenizer_number(t, SYN_BEGIN) >= 0 &&
-         syn_tokenizer_number(t, SYN_END) >= 0;
+  return m->task == &syn__tasks[SYN__TASK_MLM] && syn_tokenizer_framed(m->tokenizer[SYN_SRC]);
 }
 
 /* A text of one side becomes a sentence of at most `room` tokens; of a longer one `keep` are left.
@@ -22520,6 +22516,15 @@ int syn_tokenizer_number(const syn_tokenizer *t, int id) {
                                 : syn__piece_number(t->pieces, id - SYN_FIRST_TOKEN);
 #endif
   return id;
+}
+
+int syn_tokenizer_framed(const syn_tokenizer *t) {
+#ifndef SYN_NO_PIECES
+  if (t && t->pieces && !syn_tokenizer_sentinels(t, NULL))
+    return t->pieces->special[SYN_BEGIN] >= 0 && t->pieces->special[SYN_END] >= 0;
+#endif
+  (void)t;
+  return 0;
 }
 
 int syn_tokenizer_id(const syn_tokenizer *t, int number) {

@@ -878,7 +878,7 @@ static int silent_tokenizer(world *w) {
   syn_model_set_tokenizers(w->m, t, t);
   return n == 3 && syn_tokenizer_cut(t, syn_text_of("abcabc"), SYN_CUT_MIDDLE, ids, 3) == 6 && syn_tokenizer_size(t) == SYN_FIRST_TOKEN + 7 && !syn_tokenizer_flags(t) &&
          syn_tokenizer_number(t, 5) == 5 && syn_tokenizer_id(t, 5) == 5 && syn_tokenizer_name(t, 5, out, 9) == 1 &&
-         !syn_tokenizer_sentinels(t, &first) && !strcmp(syn_tokenizer_type(t), "char") &&
+         !syn_tokenizer_framed(t) && !syn_tokenizer_sentinels(t, &first) && !strcmp(syn_tokenizer_type(t), "char") &&
          syn_tokenizer_decode(t, ids, n, out, sizeof out) == 3 &&
          syn_tokenizer_piece(t, ids[0], 1).size == 1 && syn_tokenizer_save(t, out, 9) > 9 &&
          syn_text_normalize(syn_text_of("A\xFF"), 5, out, 3) == 2 && syn_text_invalid(syn_text_of(out)) == 1 &&
@@ -1152,7 +1152,7 @@ static const char silent[] =
     " syn_decoder_set_seeds syn_decoder_set_allowed syn_decoder_set_banned syn_decoder_output"
     " syn_decoder_output_text syn_tokenizer_free syn_tokenizer_size syn_tokenizer_flags"
     " syn_tokenizer_sentinels syn_tokenizer_type syn_tokenizer_encode syn_tokenizer_decode"
-    " syn_tokenizer_piece syn_tokenizer_number syn_tokenizer_id syn_tokenizer_name syn_text_normalize syn_text_invalid syn_text_next syn_text_word syn_tokenizer_save syn_dtype_name"
+    " syn_tokenizer_piece syn_tokenizer_framed syn_tokenizer_number syn_tokenizer_id syn_tokenizer_name syn_text_normalize syn_text_invalid syn_text_next syn_text_word syn_tokenizer_save syn_dtype_name"
     " syn_text_visible syn_text_whole syn_is_space syn_text_hold_back syn_choose"
     " syn_trainer_deadline"
     " syn_file_free syn_file_count"

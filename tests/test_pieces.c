@@ -644,6 +644,7 @@ static void test_learned(void) {
   pieces_are(t, "newer \xC3\xA4rger", any);
   CHECK(strstr(any, "newer"), "%s", any);
   CHECK(syn_tokenizer_sentinels(t, &i) == 100 && i + 100 == syn_tokenizer_size(t), "sentinels");
+  CHECK(!syn_tokenizer_framed(t), "sentinels: no frame");
   CHECK(!strcmp(syn_tokenizer_piece(t, i, 1).at ? "<0>" : "", "<0>") && syn_tokenizer_name(t, i, any, 9) == 4, "%s", any);
   syn_tokenizer_free(t);
   CHECK(!syn_tokenizer_learn(&c, "unigram:9", 0, lines, 40) && strstr(c.message, "characters"), "%s", c.message);
@@ -732,6 +733,7 @@ static void test_numbers(void) {
     for (i = 4; i < syn_tokenizer_size(t); i++)
       CHECK(syn_tokenizer_id(t, syn_tokenizer_number(t, i)) == i, "case %d: id %d", (int)s, i);
     for (i = 0; i < 4; i++) CHECK(syn_tokenizer_number(t, i) == special[s][i], "case %d: special %d", (int)s, i);
+    CHECK(syn_tokenizer_framed(t) == (special[s][2] >= 0 && special[s][3] >= 0), "case %d: framed", (int)s);
     CHECK(syn_tokenizer_id(t, -1) == -1 && syn_tokenizer_id(t, 15) == -1, "numbers outside");
     syn_tokenizer_free(t);
     free(p);

@@ -432,12 +432,8 @@ static int encode_cut(const encoder *e, task of, const syn_tokenizer *t, syn_tex
   return syn_tokenizer_cut(t, text, cut + (of == CLASSIFY ? SYN_CUT_TEXTS : 0), e->ids, most);
 }
 
-/* 1: a source stands between a begin and an end token, [CLS] and [SEP] of BERT: that of mlm whose
-   tokenizer is of a published model which has both. One that was learned has sentinels. */
-static int is_framed(task of, const syn_tokenizer *t) {
-  return of == MLM && !syn_tokenizer_sentinels(t, NULL) && syn_tokenizer_number(t, SYN_BEGIN) >= 0 &&
-         syn_tokenizer_number(t, SYN_END) >= 0;
-}
+/* 1: sources of the task stand between a begin and an end token. */
+static int is_framed(task of, const syn_tokenizer *t) { return of == MLM && syn_tokenizer_framed(t); }
 /* Puts these tokens around e->ids [n], which has room for them; returns the new n. */
 static int put_frame(encoder *e, int n) {
   memmove(e->ids + 1, e->ids, (size_t)n * sizeof *e->ids);
