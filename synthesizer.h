@@ -518,6 +518,11 @@ SYN_API int syn_small_score(const syn_small *s, int rank, int *token);
    `threshold`, 0 to 32767, so the source is better refused; 0: none had. `syn eval --reject` shows
    what a threshold refuses. */
 SYN_API int syn_small_reject(const syn_small *s, int threshold);
+/* For regress and regress_rows, when syn_small_step has returned 0: y [outputs] = round(scale times
+   the numbers of the answer, or of the row), from -2^30 to 2^30, the same on every machine. Returns
+   how many there are; E_VALUE: there are none now, or the scale is not from 1e-30 to 1e30; E_MODEL:
+   the model has another task. */
+SYN_API int syn_small_numbers(const syn_small *s, float scale, int32_t *y);
 /* The multiply-adds since syn_small_open. */
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
@@ -2238,7 +2243,10 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 
 #ifdef SYNTHESIZER_IMPLEMENTATION
 /* Tasks, in the order of their names in configurations. */
-enum { SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG, SYN__TASK_MLM };
+enum {
+  SYN__TASK_SEQ2SEQ, SYN__TASK_LM, SYN__TASK_CLASSIFY, SYN__TASK_TAG, SYN__TASK_MLM,
+  SYN__TASK_REGRESS, SYN__TASK_REGRESS_ROWS
+};
 
 /* ==============================================================================================
    >>utf-8   decoding, encoding
@@ -31330,7 +31338,7 @@ enum {
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
   X(rank, "!") X(apply, "x3x3nn") \
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
-  X(rotate, "X34X34t5hnni")
+  X(rotate, "X34X34t5hnni") X(numbers, "x1o")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31353,7 +31361,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply) X(features) X(dyn_taps) X(gate) X(rotate)
+  X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31842,6 +31850,14 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
   return syn__small_logits(s, a, syn__small_see_best);
 }
 
+/* numbers x, outputs: step returns 0, then syn_small_numbers reads x. The answer of regress is that
+   of classify, a row of regress_rows that of tag. */
+static long syn__small_numbers(syn_small *s, const int32_t *a) {
+  (void)a;
+  s->token = 0;
+  return 0;
+}
+
 /* Inserts a candidate into a list of n, the best `most`, best first; returns how many are there. */
 static int32_t syn__small_insert(syn__small_pick *list, int32_t n, int32_t most,
                                  syn__small_pick pick) {
@@ -32319,6 +32335,14 @@ SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
 
 /* -- RAM -- */
 
+/* Place of the operands of the first instruction `code`; 0: there is none. */
+static int32_t syn__small_first(const int32_t *w, int32_t code) {
+  int32_t p, at;
+  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+      if ((w[at] & 255) == code) return at + 1;
+  return 0;
+}
 /* The configuration with its defaults; 0: a value outside its range. */
 static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_small_config *from) {
   int text = w[SYN__SMALL_TASK] <= SYN__TASK_LM;
@@ -32334,7 +32358,9 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
     k->temperature = 1e-20f;
   if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
   if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  if (k->best && (k->beam > 1 || k->temperature > 0.0f || !SYN__SMALL_RANK)) return 0;
+  if (k->best && (k->beam > 1 || k->temperature > 0.0f || !SYN__SMALL_RANK ||
+                  !syn__small_first(w, SYN__SMALL_OP_out)))
+    return 0;
   if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
       k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
       (k->unknown != 0 && k->unknown != 1) || k->best < 0 ||
@@ -32705,6 +32731,22 @@ int syn_small_reject(const syn_small *s, int threshold) {
   return s->search->least < threshold;
 }
 
+int syn_small_numbers(const syn_small *s, float scale, int32_t *y) {
+  const int32_t *a = s ? s->w + syn__small_first(s->w, SYN__SMALL_OP_numbers) : NULL;
+  const float *x;
+  int32_t i;
+  if (!s || !y || !s->chosen || !(scale >= 1e-30f && scale <= 1e30f)) return SYN_SMALL_E_VALUE;
+  if (a == s->w) return SYN_SMALL_E_MODEL;
+  x = (const float *)syn__small_at(s, a[0], 0, 4 * a[1]);
+  for (i = 0; i < a[1]; i++) {
+    float z = scale * x[i];
+    if (!(z > -1073741824.0f)) z = -1073741824.0f;
+    if (z > 1073741824.0f) z = 1073741824.0f;
+    y[i] = syn__small_round(z);
+  }
+  return a[1];
+}
+
 uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
 
 #define SYN__SMALL_MOST_WORK (1L << 30) /* of a call: sums of it stay integers of 32 bits */
@@ -32740,17 +32782,8 @@ int syn_small_step(syn_small *s, long work) {
 
 /* -- learning: the output layer alone, z = (W + U) h + b + c, with h as int8 -- */
 
-/* Place of the operands of the first output layer; 0: there is none. */
-static int32_t syn__small_find_out(const int32_t *w) {
-  int32_t p, at;
-  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
-    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
-      if ((w[at] & 255) == SYN__SMALL_OP_out) return at + 1;
-  return 0;
-}
-
 long syn_small_learn(syn_small *s, float *memory, long floats) {
-  int32_t out = s ? syn__small_find_out(s->w) : 0;
+  int32_t out = s ? syn__small_first(s->w, SYN__SMALL_OP_out) : 0;
   int64_t wanted;
   if (!s) return SYN_SMALL_E_VALUE;
   if (!out) return SYN_SMALL_E_MODEL;
@@ -33066,6 +33099,7 @@ typedef struct syn__small_build {
   int32_t tokenizer[2]; /* places, 0: none */
   syn__array tables;    /* syn__small_table: those of `pos` so far */
   int task, program, segment, group, delay;
+  int outputs;        /* of regress, regress_rows; 0: another task */
   const float *units; /* of features; null: 1 */
   int32_t format;     /* of matrices */
   int32_t widest, heads;
@@ -33584,6 +33618,12 @@ static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
   int32_t a[5] = {syn__lower_read(l, syn__lower_in(l, n, 0)), p->shape[0], p->shape[1]};
+  if (l->outputs) {
+    a[0] = syn__lower_linear(l, a[0], n->param[0], n->n_param > 1 ? n->param[1] : -1, 0);
+    a[0] = syn__lower_read(l, a[0]);
+    syn__lower_emit(l, SYN__SMALL_OP_numbers, a, 2);
+    return a[0];
+  }
   if (syn__softcap_of(n) > 0.0f) return syn__lower_refuse(l, n, "softcap");
   a[3] = syn__lower_matrix(l, n->param[0]);
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
@@ -34069,8 +34109,8 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   head[SYN__SMALL_SOURCE_VOCAB] =
       l->config->src_features ? (int32_t)SYN_FIRST_TOKEN : l->config->src_vocab;
   head[SYN__SMALL_TASK] = l->task;
-  head[SYN__SMALL_TARGET_VOCAB] =
-      l->task <= SYN__TASK_LM ? l->config->tgt_vocab : l->config->classes;
+  head[SYN__SMALL_TARGET_VOCAB] = l->task <= SYN__TASK_LM ? l->config->tgt_vocab
+                                  : l->outputs ? l->outputs : l->config->classes;
   head[SYN__SMALL_WIDEST] = syn__small_round_up(l->widest, 32);
   head[SYN__SMALL_HEADS] = l->heads;
   for (p = 0; p < 3; p++) {
@@ -34122,7 +34162,7 @@ static int32_t syn__small_format(syn_context *c, const syn_model *m,
 }
 
 /* Refuses numbers that are not finite, or that are too large to become int8. */
-static syn_status syn__small_numbers(syn_context *c, const syn_model *m) {
+static syn_status syn__small_finite(syn_context *c, const syn_model *m) {
   size_t i;
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i];
@@ -34141,14 +34181,16 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   int32_t *w = NULL;
   size_t i;
   memset(&l, 0, sizeof l);
-  syn__small_numbers(c, m);
+  syn__small_finite(c, m);
   l.format = syn__small_format(c, m, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__TASK_SEQ2SEQ ... */
   l.c = c;
-  if (l.task >= SYN__TASK_MLM)
-    syn__fail(c, SYN_E_VALUE, "small model: the task %s is not for boards", m->task->name);
+  if (l.task == SYN__TASK_MLM)
+    syn__fail(c, SYN_E_VALUE, "small model: the task mlm is not for boards");
+  if (l.task > SYN__TASK_MLM) l.task += SYN__TASK_CLASSIFY - SYN__TASK_REGRESS; /* see `numbers` */
   l.g = &m->g;
   l.config = &m->config;
+  l.outputs = m->task->numbers ? m->config.outputs : 0;
   l.units = options ? options->units : NULL;
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
   if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);

@@ -6,7 +6,7 @@
 #define FUZZ_EDGES 700
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
-  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed)
+  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed) X(numbers)
 #include "fuzz.h"
 #include "sign.h"
 
@@ -42,6 +42,7 @@ static void feed(syn_small *s) {
 static void steps(syn_small *s, int correct) {
   int out[MAX_TOKENS], count = 0, i, token = SYN_SMALL_MORE;
   char text[40];
+  static int32_t numbers[65536];
   for (i = 0; i < STEPS && (token >= 0 || token == SYN_SMALL_MORE); i++) {
     token = syn_small_step(s, WORK);
     if (token == SYN_SMALL_ROW) {
@@ -50,6 +51,7 @@ static void steps(syn_small *s, int correct) {
     }
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
+    if (token >= 0 && syn_small_numbers(s, 100.0f, numbers) > 0) fuzz_mark(MARK_numbers);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
       fuzz_mark(MARK_learned);
   }
@@ -124,8 +126,11 @@ static void fuzz_seeds(void) {
       {"classify", "cnn(8, 3, relu) -> rnn(8) -> res(cnn(8, 3, tanh))", NULL, "i8", "rows"},
       {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn", NULL, "i4", "smlad"},
       {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"},
-      {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"}};
-  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL, NULL, "char", NULL};
+      {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"},
+      {"lm", NULL, "res(dyn_conv(3))", "i4", "smlad"},
+      {"regress_rows", "linear -> res(dyn_conv(3))", NULL, "i8", "smlad"}};
+  static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL,
+                                           NULL, "char", NULL, NULL, NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -149,7 +154,8 @@ static void fuzz_seeds(void) {
     k.heads = 2;
     k.max_len = 7;
     k.src_vocab = k.tgt_vocab = 9;
-    k.src_features = i == 5 || i == 6 ? 3 : 0;
+    k.src_features = i == 5 || i == 6 || i == 10 ? 3 : 0;
+    k.outputs = 2;
     k.classes = 3;
     k.seed = i + 1;
     fuzz_context(&c, "scalar", 0);

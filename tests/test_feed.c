@@ -52,7 +52,7 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
   k.task = task, k.encoder = encoder;
   k.src_features = features;
   k.src_vocab = features ? 0 : TOKENS;
-  k.d_model = 8, k.heads = 2, k.max_len = max_len, k.classes = CLASSES, k.seed = 3;
+  k.d_model = 8, k.heads = 2, k.max_len = max_len, k.classes = k.outputs = CLASSES, k.seed = 3;
   m = syn_model_new(c, &k);
   CHECK(m, "%s %s: %s", task, encoder, c->message);
   if (!m) return NULL;
@@ -65,6 +65,9 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
   }
   return m;
 }
+
+/* Its answers are numbers. */
+static int is_regress(const syn_model *m) { return !strncmp(syn_model_config(m)->task, "regress", 7); }
 
 /* The small model, null: none; and a block of just its RAM. */
 typedef struct board {
@@ -89,7 +92,7 @@ static board board_of(syn_context *c, const syn_model *m, int source_len) {
   memset(&k, 0, sizeof k);
   memset(&b, 0, sizeof b);
   o.units = units;
-  k.best = CLASSES;
+  k.best = is_regress(m) ? 0 : CLASSES;
   k.source_len = source_len;
   syn_small_write(c, m, &o, &sink);
   b.w = (int32_t *)(void *)into.at;
@@ -119,14 +122,19 @@ static source source_of(uint64_t seed, int count) {
   return x;
 }
 
-/* Answers: of each the class, then the probability of each class, of 32767. */
+/* Answers: of each the class, then the probability of each class, of 32767; of regress 0, then the
+   numbers times SCALE. */
+enum { SCALE = 10000 };
 typedef struct answers {
   int count, at[MOST][1 + CLASSES];
 } answers;
 static void answer_of(answers *a, const syn_small *s, int token) {
   int rank, class_at = 0;
+  int32_t y[CLASSES];
   a->at[a->count][0] = token;
-  for (rank = 0; rank < CLASSES; rank++) {
+  if (syn_small_numbers(s, (float)SCALE, y) == CLASSES)
+    for (rank = 0; rank < CLASSES; rank++) a->at[a->count][1 + rank] = (int)y[rank];
+  else for (rank = 0; rank < CLASSES; rank++) {
     int p = syn_small_score(s, rank, &class_at);
     a->at[a->count][1 + class_at] = p;
   }
@@ -152,7 +160,7 @@ static answers run_board(syn_small *s, const source *x, int features, long work)
 }
 
 /* The same by the model with floats. */
-static answers run_host(syn_context *c, syn_run *r, const source *x, int features) {
+static answers run_host(syn_context *c, syn_run *r, const source *x, int features, int numbers) {
   answers a;
   syn_batch b;
   float rows[MOST * F];
@@ -169,16 +177,18 @@ static answers run_host(syn_context *c, syn_run *r, const source *x, int feature
   z = syn_run_logits(r, 0, &a.count);
   for (i = 0; i < a.count && z; i++, z += CLASSES) {
     double sum = 0.0;
-    for (k = 0; k < CLASSES; k++) {
+    for (k = 0; k < CLASSES && numbers; k++) a.at[i][1 + k] = (int)floor((double)z[k] * SCALE + 0.5);
+    for (k = 0; k < CLASSES && !numbers; k++) {
       sum += exp((double)z[k]);
       if (z[k] > z[a.at[i][0]]) a.at[i][0] = k;
     }
-    for (k = 0; k < CLASSES; k++) a.at[i][1 + k] = (int)(exp((double)z[k]) / sum * 32767.0 + 0.5);
+    for (k = 0; k < CLASSES && !numbers; k++)
+      a.at[i][1 + k] = (int)(exp((double)z[k]) / sum * 32767.0 + 0.5);
   }
   return a;
 }
 
-/* The largest difference of two probabilities. */
+/* The largest difference of two probabilities or numbers. */
 static int difference_of(const answers *a, const answers *b) {
   int i, k, most = a->count == b->count ? 0 : INT_MAX;
   for (i = 0; i < a->count && i < b->count; i++)
@@ -203,7 +213,7 @@ static void check_network(const char *task, int network, int features) {
   for (i = 0; i < SYN__COUNT(lengths) && b.s; i++) {
     const source x = source_of(7 + i, lengths[i]);
     const answers got = run_board(b.s, &x, features, LONG_MAX);
-    const answers want = run_host(&c, run, &x, features), small = run_board(b.s, &x, features, 1);
+    const answers want = run_host(&c, run, &x, features, is_regress(m)), small = run_board(b.s, &x, features, 1);
     const answers other = run_board(b.s, &x, features, 100 + 37 * (long)i);
     CHECK(difference_of(&got, &want) <= 2000, "%s %s, %d rows: probabilities differ by %d of 32767",
           task, encoder, x.count, difference_of(&got, &want));
@@ -346,6 +356,51 @@ static void check_refused(void) {
   b = board_of(&c, m, 3);
   CHECK(!syn_small_source(b.s, token, 1) && syn_small_feed(b.s, row) == SYN_SMALL_E_MODEL, "tokens");
   CHECK(syn_small_source(b.s, NULL, 0) == SYN_SMALL_E_VALUE, "no tokens");
+  board_free(&b);
+  syn_model_free(m);
+}
+
+/* regress: numbers are there behind each 0 of syn_small_step, and nothing but numbers. */
+static void check_numbers(void) {
+  static const int16_t row[F] = {500, -40, 100};
+  syn_context c;
+  syn_model *m;
+  syn_small_config k;
+  board b;
+  int32_t y[CLASSES], first[CLASSES];
+  int i;
+  syn_context_init(&c, NULL);
+  memset(&k, 0, sizeof k);
+  m = model_of(&c, "regress_rows", "linear", F, MOST);
+  syn_model_find(m, "out.b")->x[0] = 1e20f, syn_model_find(m, "out.b")->x[1] = -1e20f;
+  b = board_of(&c, m, 3);
+  k.best = 1;
+  CHECK(syn_small_ram(b.w, b.size, &k) == SYN_SMALL_E_VALUE, "candidates of numbers");
+  CHECK(syn_small_learn(b.s, NULL, 0) == SYN_SMALL_E_MODEL, "learning of numbers");
+  CHECK(syn_small_numbers(b.s, 1.0f, y) == SYN_SMALL_E_VALUE, "no source");
+  CHECK(!syn_small_source(b.s, NULL, 0) && !syn_small_feed(b.s, row), "a row");
+  CHECK(syn_small_step(b.s, 1) == SYN_SMALL_MORE && syn_small_numbers(b.s, 1.0f, y) < 0, "in between");
+  for (i = 0; i < 2; i++) {
+    CHECK(syn_small_step(b.s, 10000) == 0 && syn_small_numbers(b.s, 100.0f, y) == CLASSES, "row %d", i);
+    CHECK(y[0] == 1 << 30 && y[1] == -(1 << 30), "limits %ld, %ld", (long)y[0], (long)y[1]);
+    if (i == 0) memcpy(first, y, sizeof first);
+    CHECK(!memcmp(first, y, sizeof first), "the same row again");
+    CHECK(syn_small_numbers(NULL, 1.0f, y) < 0 && syn_small_numbers(b.s, 0.0f, y) < 0 &&
+              syn_small_numbers(b.s, (float)NAN, y) < 0 && syn_small_numbers(b.s, 1e31f, y) < 0 &&
+              syn_small_numbers(b.s, 1.0f, NULL) == SYN_SMALL_E_VALUE, "no numbers");
+    CHECK(syn_small_score(b.s, 0, NULL) == SYN_SMALL_E_VALUE &&
+              syn_small_reject(b.s, 1) == SYN_SMALL_E_VALUE, "no scores");
+    CHECK(syn_small_step(b.s, 1) == SYN_SMALL_ROW && syn_small_numbers(b.s, 1.0f, y) < 0, "behind it");
+    CHECK(!syn_small_feed(b.s, row), "another row");
+  }
+  board_free(&b);
+  syn_model_free(m);
+  m = model_of(&c, "classify", "linear", F, MOST);
+  b = board_of(&c, m, 3);
+  CHECK(!syn_small_source(b.s, NULL, 0) && !syn_small_feed(b.s, row) &&
+            syn_small_step(b.s, 10000) == SYN_SMALL_ROW && !syn_small_feed(b.s, NULL), "a row");
+  CHECK(syn_small_step(b.s, 10000) >= 0 && syn_small_numbers(b.s, 1.0f, y) == SYN_SMALL_E_MODEL,
+        "numbers of a class");
   board_free(&b);
   syn_model_free(m);
 }
@@ -503,6 +558,7 @@ int main(void) {
   for (i = 0; i < (int)SYN__COUNT(feed_networks); i++)
     for (k = 0; k < 2; k++) {
       const char *task = k ? "tag" : "classify";
+      check_network(k ? "regress_rows" : "regress", i, F);
       check_network(task, i, F);
       check_network(task, i, 0);
       check_lengths(task, i, F);
@@ -511,10 +567,12 @@ int main(void) {
     }
   check_text();
   check_refused();
+  check_numbers();
   check_units();
   check_heap();
   check_operands();
   check_damage("classify", "cnn(8, 5, glu) -> res(cnn(8, 3, tanh)) -> birnn(8)");
+  check_damage("regress", "rnn(8)");
   check_damage("tag", "linear -> res(syn_att(D)) -> cnn(8, 3, relu) -> rnn(8)");
   return CHECK_END("test_feed");
 }
