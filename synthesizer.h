@@ -31338,7 +31338,7 @@ enum {
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
   X(rank, "!") X(apply, "x3x3nn") \
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
-  X(rotate, "X34X34t5hnni") X(numbers, "x1o")
+  X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31361,18 +31361,21 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers)
+  X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers) \
+  X(softcap)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
-/* 1: beam search, sampling, scores are compiled. */
+/* 1: beam search, sampling, scores, softcap are compiled. */
 #define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
 #define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
 #define SYN__SMALL_OR_RANK(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_rank
+#define SYN__SMALL_OR_SOFTCAP(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_softcap
 enum {
   SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
   SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE),
-  SYN__SMALL_RANK = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_RANK)
+  SYN__SMALL_RANK = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_RANK),
+  SYN__SMALL_SOFTCAP = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SOFTCAP)
 };
 
 /* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
@@ -31464,15 +31467,13 @@ static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
   return (const int8_t *)(s->w + place);
 }
 
-/* Logit j of n, from an input of k, with what was learned; it is kept. */
+/* Logit j of n, from an input of k, with what was learned. */
 static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_t k, float z) {
   const float *u = s->learned + j * k;
   float sum = 0.0f;
   int32_t i;
   for (i = 0; i < k; i++) sum = sum + u[i] * (float)s->q[i];
-  z = z + (sum * s->q_scale + s->learned[n * k + j]);
-  s->learned[n * k + n + j] = z;
-  return z;
+  return z + (sum * s->q_scale + s->learned[n * k + j]);
 }
 
 /* An instruction whose work grows with a product of two sizes runs in parts, so that a program with
@@ -31811,17 +31812,34 @@ static long syn__small_mean(syn_small *s, const int32_t *a) {
   return a[2];
 }
 
+/* softcap s, behind `out`, which does its work: a logit z becomes s tanh(z / s). The order of the
+   logits stays, their probabilities do not. */
+static long syn__small_softcap(syn_small *s, const int32_t *a) {
+  (void)s, (void)a;
+  return 0;
+}
+/* s of the `out` with the operands a; 0: none. */
+static float syn__small_cap(const int32_t *a) {
+  const int32_t *next = a - 1 + (a[-1] >> 8);
+  if (!SYN__SMALL_SOFTCAP || (next[0] & 255) != SYN__SMALL_OP_softcap) return 0.0f;
+  return syn__small_float(next[1]);
+}
+
 /* Passes all logits to `see`. a: the operands of `out`. */
 typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
 static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
   int32_t n = a[1], k = a[2], count = syn__small_parts(s, n, k, 4), i, j;
+  const int learns = a == s->w + s->out;
+  const float cap = syn__small_cap(a);
   syn__small_matrix m = syn__small_matrix_at(s, a[3], n, k);
   float z[4];
   if (!s->part) syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
   for (i = s->part; i < s->part + count; i += 4) {
     syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
     for (j = i; j < i + 4 && j < n; j++) {
-      if (a == s->w + s->out) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
+      if (learns) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
+      if (cap > 0.0f) z[j - i] = cap * syn__small_act(3, z[j - i] / cap);
+      if (learns) s->learned[n * k + n + j] = z[j - i];
 #ifdef SYN__SMALL_TRACE
       SYN__SMALL_TRACE(z[j - i]);
 #endif
@@ -32794,10 +32812,11 @@ long syn_small_learn(syn_small *s, float *memory, long floats) {
   return (long)wanted;
 }
 
-/* Gradients of -log p_t, p = softmax(z): dz_j = p_j - [j = t], dU_ji = dz_j h_i, dc_j = dz_j. */
+/* Gradients of -log p_t, p = softmax(z): dz_j = p_j - [j = t], dU_ji = dz_j h_i, dc_j = dz_j.
+   Behind softcap, z = s tanh(u / s): du_j = dz_j (1 - (z_j / s)^2) takes the place of dz_j. */
 int syn_small_correct(syn_small *s, int token, float rate) {
   int32_t i, j, n, k, text;
-  float *u, *bias, *z, most, sum = 0.0f;
+  float *u, *bias, *z, most, sum = 0.0f, cap;
   if (!s || !s->learned || !s->chosen || s->k.beam > 1 || !(rate > 0.0f && rate < 1e6f))
     return SYN_SMALL_E_VALUE;
   n = s->w[s->out + 1];
@@ -32810,12 +32829,11 @@ int syn_small_correct(syn_small *s, int token, float rate) {
   z = bias + n;
   for (most = z[0], j = 1; j < n; j++)
     if (z[j] > most) most = z[j];
-  for (j = 0; j < n; j++) {
-    z[j] = syn__small_exp(z[j] - most);
-    sum = sum + z[j];
-  }
+  for (j = 0; j < n; j++) sum = sum + syn__small_exp(z[j] - most);
+  cap = syn__small_cap(s->w + s->out);
   for (j = 0; j < n && sum > 0.0f; j++, u += k) {
-    float step = rate * ((float)(j == token) - z[j] / sum);
+    float step = rate * ((float)(j == token) - syn__small_exp(z[j] - most) / sum);
+    if (cap > 0.0f) step = step * (1.0f - z[j] / cap * (z[j] / cap));
     bias[j] = bias[j] + step;
     step = step * s->q_scale;
     for (i = 0; i < k; i++) u[i] = u[i] + step * (float)s->q[i];
@@ -33617,6 +33635,7 @@ static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
 
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
+  syn__small_bits cap;
   int32_t a[5] = {syn__lower_read(l, syn__lower_in(l, n, 0)), p->shape[0], p->shape[1]};
   if (l->outputs) {
     a[0] = syn__lower_linear(l, a[0], n->param[0], n->n_param > 1 ? n->param[1] : -1, 0);
@@ -33624,11 +33643,12 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
     syn__lower_emit(l, SYN__SMALL_OP_numbers, a, 2);
     return a[0];
   }
-  if (syn__softcap_of(n) > 0.0f) return syn__lower_refuse(l, n, "softcap");
   a[3] = syn__lower_matrix(l, n->param[0]);
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);
   syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
+  cap.f = syn__softcap_of(n);
+  if (cap.f > 0.0f) syn__lower_emit(l, SYN__SMALL_OP_softcap, &cap.i, 1);
   return a[0];
 }
 

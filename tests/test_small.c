@@ -1207,7 +1207,6 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "id", "cnn(dilate=2) -> mh_dot_att", "cannot have dilation in a decoder of layer decoder.0");
   no_lowering(c, "aop", "mh_dot_att", "cannot have this kind of layer encoder.0 (aop)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
-  no_lowering(c, "id", "mh_dot_att -> softcap(30)", "cannot have softcap of layer out (output)");
   no_lowering(c, "types -> id", "mh_dot_att", "cannot have this kind of layer encoder.0 (types)");
   no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
   no_lowering(c, "id", "mh_dot_att -> scale(2)", "cannot have this kind of layer decoder.1 (scale)");
