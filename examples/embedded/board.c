@@ -1,7 +1,8 @@
-/* board.c   start-up code, serial line, clock of emulated Cortex-M boards. The Makefile gives
-   the kind of the serial port as a macro, its address as the value, and BOARD_HZ, the clock of
-   SysTick. The program ends by semihosting: an emulator or a debugger takes the exit status.
-   Without one, build with BOARD_HARDWARE: the program then waits for ever. */
+/* board.c   start-up code, serial line, clock of emulated boards with a Cortex-M or a RISC-V core of
+   32 bits. The Makefile gives the kind of the serial port as a macro, its address as the value, and
+   BOARD_HZ, the clock of the timer. On a Cortex-M the program ends by semihosting: an emulator or a
+   debugger takes the exit status. On a RISC-V core it writes to the test device of qemu's machine
+   virt. Without either, build with BOARD_HARDWARE: the program then waits for ever. */
 #include "board.h"
 
 #define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
@@ -17,7 +18,9 @@ extern uint32_t ld_bss_start, ld_bss_end;
 /* -- start and end -- */
 
 __attribute__((noreturn)) static void board_exit(int status) {
-#ifndef BOARD_HARDWARE
+#if !defined(BOARD_HARDWARE) && defined(__riscv)
+  REGISTER(0x100000) = status ? (uint32_t)status << 16 | 0x3333 : 0x5555; /* failed, passed */
+#elif !defined(BOARD_HARDWARE)
   uint32_t block[2] = {0x20026, (uint32_t)status}; /* ADP_Stopped_ApplicationExit, status */
   register uint32_t operation __asm__("r0") = 0x20; /* SYS_EXIT_EXTENDED */
   register uint32_t *argument __asm__("r1") = block;
@@ -27,7 +30,7 @@ __attribute__((noreturn)) static void board_exit(int status) {
   for (;;) continue;
 }
 
-static void board_fault(void) {
+__attribute__((aligned(4))) static void board_fault(void) { /* aligned: mtvec wants it */
   board_put("fault\n");
   board_exit(120);
 }
@@ -48,6 +51,14 @@ void board_reset(void) {
   board_serial_start();
   board_exit(main());
 }
+
+#ifdef __riscv
+/* The first instructions of the program: a RISC-V core starts without a stack. */
+__attribute__((naked, section(".vectors"), used)) static void board_start(void) {
+  __asm__ volatile(".option arch, +zicsr\n\tla sp, ld_stack_top\n\tcsrw mtvec, %0\n\tj board_reset"
+                   : : "r"(board_fault));
+}
+#endif
 
 /* -- serial line: start, wait and read, wait and write -- */
 
@@ -110,6 +121,17 @@ static void board_write(char byte) {
   while (!REGISTER(SERIAL_NRF51 + 0x11C)) continue; /* TXDRDY */
   REGISTER(SERIAL_NRF51 + 0x11C) = 0;
 }
+#elif defined(SERIAL_16550) /* registers of one byte, as in qemu's machine virt */
+#define REGISTER8(address) (*(volatile uint8_t *)(uintptr_t)(address))
+static void board_serial_start(void) {} /* qemu needs none */
+static int board_read(void) {
+  while (!(REGISTER8(SERIAL_16550 + 5) & 1)) continue; /* LSR: a byte has come */
+  return REGISTER8(SERIAL_16550);
+}
+static void board_write(char byte) {
+  while (!(REGISTER8(SERIAL_16550 + 5) & 0x20)) continue; /* LSR: the buffer is empty */
+  REGISTER8(SERIAL_16550) = (uint8_t)byte;
+}
 #else
 #error "the serial port of this board is missing: -DSERIAL_...=ADDRESS"
 #endif
@@ -142,7 +164,11 @@ static uint32_t *stack_painted;
 
 static uint32_t *board_stack_pointer(void) {
   uint32_t *at;
+#ifdef __riscv
+  __asm__ volatile("mv %0, sp" : "=r"(at));
+#else
   __asm__ volatile("mov %0, sp" : "=r"(at));
+#endif
   return at;
 }
 __attribute__((noinline)) void board_stack_paint(void) {
@@ -158,6 +184,11 @@ __attribute__((noinline)) uint32_t board_stack_used(void) {
 
 /* -- clock -- */
 
+#ifdef __riscv
+/* The timer counts from the reset on. */
+void board_clock_start(void) {}
+uint32_t board_microseconds(void) { return REGISTER(0x200BFF8) / (BOARD_HZ / 1000000); }
+#else
 enum { TICK = 1000 }; /* microseconds between two interrupts */
 static volatile uint32_t ticks;
 
@@ -186,3 +217,4 @@ __attribute__((section(".vectors"), used)) static const vector_table vectors = {
     &ld_stack_top,
     {board_reset, board_fault, board_fault, board_fault, board_fault, board_fault, 0, 0, 0, 0, 0, 0,
      0, 0, board_tick}};
+#endif

@@ -1,19 +1,28 @@
 # lib.sh   what test.sh and table.sh share. MACHINES: "board:machine of qemu ...", from the Makefile.
 
-# Says which Debian package is missing; status 1 then.
-have_tools() {
+# have CROSS SPECS QEMU PACKAGE...   Says in $missing which Debian packages of compiler, C library and emulator
+# are missing; status 1 then.
+have() {
   missing=
-  command -v "${CROSS}gcc" >/dev/null 2>&1 || missing=gcc-arm-none-eabi
-  [ -n "$missing" ] || "${CROSS}gcc" -print-file-name=nano.specs | grep -q / || missing=libnewlib-arm-none-eabi
-  command -v "$QEMU" >/dev/null 2>&1 || missing="${missing:+$missing }qemu-system-arm"
+  command -v "${1}gcc" >/dev/null 2>&1 || missing=$4
+  [ -n "$missing" ] || "${1}gcc" -print-file-name="$2" | grep -q / || missing=$5
+  command -v "$3" >/dev/null 2>&1 || missing="${missing:+$missing }$6"
   [ -z "$missing" ]
+}
+have_tools() { have "$CROSS" nano.specs "$QEMU" gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm; }
+have_riscv() {
+  have "$RISCV_CROSS" picolibc.specs "$RISCV_QEMU" gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc
 }
 
 # emulate BOARD ELF INPUT OUTPUT QEMU-OPTIONS...   Sends the lines of INPUT once the self-test is over.
 emulate() {
   machine=$(echo "$MACHINES" | tr ' ' '\n' | sed -n "s/^$1://p")
-  elf=$2 input=$3 output=$4
+  elf=$2 input=$3 output=$4 qemu=$QEMU
   shift 4
+  if [ "$machine" = virt ]; then
+    qemu=$RISCV_QEMU
+    set -- -bios none "$@"
+  fi
   : >"$output"
   {
     waited=0
@@ -23,7 +32,7 @@ emulate() {
     done
     cat "$input"
     echo
-  } | timeout "${LIMIT:-300}" "$QEMU" -M "$machine" -display none -monitor none -serial stdio \
+  } | timeout "${LIMIT:-300}" "$qemu" -M "$machine" -display none -monitor none -serial stdio \
     -semihosting-config enable=on,target=native "$@" -kernel "$elf" >"$output" 2>"$output.log"
 }
 

@@ -1,14 +1,14 @@
 #!/bin/sh
 # table.sh MAKE...   for each board: instructions of the library for a token of the output (gestures: for a row
-# of the source, of 64), bytes of flash
-# (program and model), of RAM (stack of STACK_SIZE bytes included) and of the library's code.
+# of the source, of 64), bytes of flash (program and model), of RAM (stack of STACK_SIZE bytes included) and of
+# the library's code.
 cd "$(dirname "$0")" || exit 1
 . ./lib.sh
 make="$*"
 if ! have_tools; then echo "table: skipped, needs $missing"; exit 0; fi
 $make "$OUT/dates_data" "$OUT/letters_data" "$OUT/signals" || exit 1
 "$OUT/signals" test 2 2 | thousandths | cut -f 1 >"$OUT/gestures.few"
-cp "$OUT/gestures.few" "$OUT/gestures_cnn.few"
+for demo in gestures_cnn gestures_att; do cp "$OUT/gestures.few" "$OUT/$demo.few"; done
 "$OUT/dates_data" test 20 | cut -f 1 >"$OUT/dates.few"
 "$OUT/letters_data" 20 | cut -f 1 >"$OUT/letters.few"
 count() { # LINES: instructions of the library for them
@@ -22,9 +22,10 @@ printf '%-14s %-17s %14s %8s %8s %8s\n' demo board instructions flash RAM code
 head -n 5 "$OUT/dates.few" >"$OUT/dates_float.few"
 cp "$OUT/dates_float.few" "$OUT/dates64_float.few"
 head -n 5 "$OUT/letters.few" >"$OUT/letters_float.few"
-for demo in gestures gestures_cnn dates letters dates_float dates64_float letters_float; do
+for demo in gestures gestures_cnn gestures_att dates letters dates_float dates64_float letters_float; do
   for pair in $MACHINES; do
     board=${pair%%:*}
+    [ "$board" != rv32 ] || have_riscv || continue
     elf=$OUT/$board/$demo-table.elf
     if ! $make "$elf" >"$OUT/build.log" 2>&1; then # too little memory on this board
       printf '%-14s %-17s %14s\n' $demo "$board" "does not fit"

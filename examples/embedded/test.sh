@@ -65,7 +65,8 @@ float_on() {
 make="$*"
 mkdir -p "$OUT"
 $make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/dates_i4" "$OUT/pc/commands" \
-  "$OUT/pc/learn" "$OUT/pc/letters" "$OUT/pc/gestures" "$OUT/pc/gestures_cnn" || exit 1
+  "$OUT/pc/learn" "$OUT/pc/letters" "$OUT/pc/gestures" "$OUT/pc/gestures_cnn" \
+  "$OUT/pc/gestures_att" || exit 1
 prepare dates dates_data "$INPUTS" test
 prepare commands commands_data 200 test
 sed 's/$/	?/' commands_other.txt >>"$OUT/commands.test" # sentences that are no commands
@@ -80,8 +81,10 @@ cut -f 1 "$OUT/letters.test" >"$OUT/letters.in"
 cut -f 1 "$OUT/gestures.test" >"$OUT/gestures.in"
 cp "$OUT/gestures.test" "$OUT/gestures_cnn.test"
 cp "$OUT/gestures.in" "$OUT/gestures_cnn.in"
+for part in test in; do head -n 30 "$OUT/gestures.$part" >"$OUT/gestures_att.$part"; done
 pc gestures 95
 pc gestures_cnn 95
+pc gestures_att 95
 pc dates 95
 pc dates_i4 95
 pc commands 95
@@ -97,11 +100,13 @@ else
 fi
 
 if have_tools; then
-  for pair in $MACHINES; do on "${pair%%:*}" dates; done
+  for board in $BOARDS; do on $board dates; done
   for board in microbit an386; do on $board dates_i4; done
   for board in m0 an386 an505; do on $board learn; done
   for board in an385 an386 an547; do on $board letters; done
-  for board in m0 an386 an547; do on $board gestures; on $board gestures_cnn; done
+  for board in m0 an386 an547; do
+    for demo in gestures gestures_cnn gestures_att; do on $board $demo; done
+  done
   for model in dates dates64; do float_on an386 ${model}_float "$OUT/$model.safetensors"; done
   on an386 commands -icount shift=5
   echo "   the longest slice of $(sed -n 's/.*SLICE = \([0-9]*\).*/\1/p' commands.c) multiply-adds takes" \
@@ -110,6 +115,11 @@ if have_tools; then
     "$(figure "stack of learning" "$OUT/an386/learn.out") bytes"
 else
   echo "boards: skipped, needs $missing"
+fi
+if have_riscv; then
+  for demo in dates dates_i4 gestures gestures_cnn gestures_att; do on rv32 $demo; done
+else
+  echo "rv32: skipped, needs $missing"
 fi
 text=$(BOARD=an547 ./stories.sh "$@" 2>&1)
 status=$?
