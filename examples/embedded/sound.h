@@ -43,8 +43,8 @@ static const uint16_t sound_edges[SOUND_BANDS + 2] = {
 
 /* 32768 sin(2 pi i/256) */
 static int32_t sound_sin(int i) {
-  const int at = i & 127, turned = at > 64 ? 128 - at : at;
-  return i & 128 ? -(int32_t)sound_quarter[turned] : (int32_t)sound_quarter[turned];
+  const int at = i & 127, mirrored = at > 64 ? 128 - at : at;
+  return i & 128 ? -(int32_t)sound_quarter[mirrored] : (int32_t)sound_quarter[mirrored];
 }
 static int32_t sound_cos(int i) { return sound_sin(i + 64); }
 
