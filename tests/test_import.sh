@@ -25,9 +25,11 @@ answers llama 8
 answers mistral 8
 answers qwen2 8
 answers softcap 8
+answers gpt2-f64 8
 answers t5-v1_0 6
 answers t5-v1_1 6
 answers marian 6
+answers marian-forced 6
 answers bert 10
 has 'bert: a masked language model with one table' '*task mlm*tie all*' "$(cat info)"
 answers roberta 8
@@ -172,6 +174,49 @@ changed 's/"bos_token_id": 1/"bos_token_id": 77/'
 refused 'a token outside' '*token 77 is special, the vocabulary has 19*' c
 changed 's/"vocab_size": 19/"vocab_size": /'
 refused 'no JSON' '*wanted in JSON*' c
+changed 's/"sliding_window": [0-9]*/"use_cache": true/'
+has 'the window that mistral has without a key' '*window=4096*' "$("$SYN" import c -o m.safetensors)"
+changed 's/"sliding_window": [0-9]*/"sliding_window": null/'
+is 'no window' 0 "$("$SYN" import c -o m.safetensors | grep -c window)"
+changed 's/"mistral"/"llama"/'
+refused 'a window of llama, which has none' '*sliding_window: 4: this key is not known*' c
+changed 's/^{/{"layer_types": ["full_attention", "sliding_attention"], /'
+refused 'layers that differ' '*layer_types: sliding_attention is not read; wanted: full_attention*' c
+changed 's/^{/{"layer_types": ["full_attention"], "_num_labels": 1, "transformers.js_config": {"dtype": "q4"}, \
+  "_attn_implementation_autoset": true, "pad_token_id": 0, "cls_token_id": 4, /; s/"eos_token_id": 2/"eos_token_id": [2, 5]/'
+out=$("$SYN" import c -o m.safetensors --check made/mistral/expected.json)
+is 'keys that change nothing' '8 passed, 0 failed' "$(echo "$out" | tail -1)"
+has 'tokens that end a text' '*eos_token_id: the first of 2 tokens is taken*' "$out"
+# the tokens of the configuration, whatever names the tokenizer has for others
+awk 'BEGIN {
+  printf "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], [\"<s>\", 0], [\"<|end|>\", 0]"
+  for (i = 3; i < 19; i++) printf ", [\"%s\", -%d]", i == 7 ? "</s>" : sprintf("%c", 94 + i), i
+  print "]}, \"pre_tokenizer\": {\"type\": \"Metaspace\"}}"
+}' >c/tokenizer.json
+is 'an end that only the configuration names' '8 passed, 0 failed' \
+  "$("$SYN" import c -o m.safetensors --check made/mistral/expected.json | tail -1)"
+# converted NAME SED: the same of another checkpoint
+converted() {
+  rm -rf c && cp -r "made/$1" c
+  sed "$2" "made/$1/config.json" >c/config.json
+}
+converted bert 's/^{/{"is_decoder": true, /'
+refused 'bert as a decoder' '*is_decoder: true is not read; wanted: false*' c
+converted albert 's/^{/{"is_decoder": true, /'
+refused 'albert as a decoder' '*is_decoder: true is not read; wanted: false*' c
+converted t5-v1_1 's/^{/{"dense_act_fn": "relu", /'
+refused 'another activation than the one that is named' '*dense_act_fn: relu is not read; wanted: gelu_new*' c
+converted marian 's/\[\[18\]\]/[[18], [5]]/'
+refused 'more forbidden tokens' '*bad_words_ids: a list is not read; wanted: \[\[pad_token_id\]\]*' c
+converted marian 's/^{/{"forced_bos_token_id": 4, /'
+refused 'a forced begin' '*forced_bos_token_id: 4 is not read; wanted: null*' c
+converted marian 's/^{/{"forced_eos_token_id": 4, /'
+refused 'a forced token that is no end' '*forced_eos_token_id: 4 is not read*' c
+converted marian 's/"bad_words_ids": [^,]*, //; s/"eos_token_id": 0/"eos_token_id": 4/'
+echo '{"bad_words_ids": [[18]], "eos_token_id": 0, "max_length": 512}' >c/generation_config.json
+is 'generation_config.json' '6 passed, 0 failed' "$("$SYN" import c -o m.safetensors --check made/marian/expected.json | tail -1)"
+echo '{"suppress_tokens": [3]}' >c/generation_config.json
+refused 'suppressed tokens' '*suppress_tokens: a list is not read; wanted: null*' c
 changed ''
 head -c 900 made/mistral/model.safetensors >c/model.safetensors
 refused 'a file that is cut' '*model.safetensors*' c

@@ -20,19 +20,19 @@ D, HEADS, FF, LAYERS, VOCABULARY, PLACES = 8, 2, 12, 2, 19, 16
 
 # -- files --
 
+NUMBERS = {"F16": ("e", 2), "F32": ("f", 4), "F64": ("d", 8)}  # letter of struct, bytes
+
+
 def packed(values, dtype):
-    if dtype == "F32":
-        return struct.pack(f"<{len(values)}f", *values)
-    if dtype == "F16":
-        return struct.pack(f"<{len(values)}e", *values)
+    if dtype in NUMBERS:
+        return struct.pack(f"<{len(values)}{NUMBERS[dtype][0]}", *values)
     return b"".join(struct.pack("<f", x)[2:] for x in values)  # BF16: the upper half
 
 
 def unpacked(data, dtype):
-    if dtype == "F32":
-        return list(struct.unpack(f"<{len(data) // 4}f", data))
-    if dtype == "F16":
-        return list(struct.unpack(f"<{len(data) // 2}e", data))
+    if dtype in NUMBERS:
+        letter, size = NUMBERS[dtype]
+        return list(struct.unpack(f"<{len(data) // size}{letter}", data))
     return [struct.unpack("<f", b"\0\0" + data[i:i + 2])[0] for i in range(0, len(data), 2)]
 
 
@@ -258,7 +258,7 @@ def t5(t, gated):
             "tie_word_embeddings": not gated}, logits
 
 
-def marian(t):
+def marian(t, more={}):
     def embedded(ids):
         table = t("model.shared.weight", VOCABULARY, D)
         return [[p * math.sqrt(D) + (math.sin if j < D // 2 else math.cos)(i / 10000 ** (2 * (j % (D // 2)) / D))
@@ -291,6 +291,7 @@ def marian(t):
               "activation_function": "swish", "scale_embedding": True, "max_position_embeddings": PLACES}
     for side in ("encoder", "decoder"):
         config.update({f"{side}_layers": LAYERS, f"{side}_attention_heads": HEADS, f"{side}_ffn_dim": FF})
+    config.update(more)
     return config, logits
 
 
@@ -354,7 +355,7 @@ def bert(t, kind="bert"):
     def logits(ids, types):
         at = prefix + "embeddings."
         words = t(at + "word_embeddings.weight", VOCABULARY, narrow)
-        kinds = t(at + "token_type_embeddings.weight", 2, narrow)
+        kinds = t(at + "token_type_embeddings.weight", config["type_vocab_size"], narrow)
         x = add(add([words[i] for i in ids], [kinds[i] for i in types]),
                 t(at + "position_embeddings.weight", PLACES, narrow)[roberta:])  # roberta's begin behind padding, 0
         x = normed(at + "LayerNorm", x)
@@ -375,7 +376,7 @@ def bert(t, kind="bert"):
         return linear(y, words, t(bias + ".bias", VOCABULARY))
     config = {"model_type": kind, "hidden_size": D, "num_attention_heads": HEADS,
               "num_hidden_layers": LAYERS, "intermediate_size": FF, "vocab_size": VOCABULARY, "hidden_act": "gelu",
-              "max_position_embeddings": PLACES, "type_vocab_size": 2, "pad_token_id": 0, "layer_norm_eps": 1e-12}
+              "max_position_embeddings": PLACES, "type_vocab_size": 1 if roberta else 2, "pad_token_id": 0, "layer_norm_eps": 1e-12}
     if albert:
         config["embedding_size"] = narrow
     return config, logits
@@ -390,11 +391,12 @@ def loss(rows, labels):
     return total / len(labels)
 
 
-def greedy(logits, ids, end, never=(), most=5):
+def greedy(logits, ids, end, never=(), most=5, forced=None):
     ids, new = list(ids), []
     while len(new) < most and (not new or new[-1] != end):
         row = logits(ids)[-1]
-        new.append(max((i for i in range(len(row)) if i not in never), key=lambda i: row[i]))
+        best = max((i for i in range(len(row)) if i not in never), key=lambda i: row[i])
+        new.append(best if forced is None or len(new) < most - 1 else forced)
         ids.append(new[-1])
     return new
 
@@ -435,14 +437,15 @@ def npz(path, tensors, method):
 
 def seq2seq_answers(t, logits, config):
     inputs, end, begin = [], config["eos_token_id"], config["decoder_start_token_id"]
-    never = (begin,) if "bad_words_ids" in config else ()
+    never, forced = (begin,) if "bad_words_ids" in config else (), config.get("forced_eos_token_id")
     for size in (2, 7):
         source = [t.random.randrange(2, VOCABULARY - 1) for _ in range(size)] + [end]
         labels = [t.random.randrange(2, VOCABULARY - 1) for _ in range(9 - size)] + [end]
         rows = logits(source, [begin] + labels[:-1])
         inputs.append({"source": source, "labels": labels, "decoder_input": [begin] + labels[:-1], "logits": rows,
                        "loss": loss(rows, labels),
-                       "greedy": greedy(lambda ids: logits(source, ids), [begin], end, never)})
+                       "greedy": greedy(lambda ids: logits(source, ids), [begin], end, never,
+                                        5 if forced is None else 12, forced)})
     return inputs
 
 
@@ -453,7 +456,7 @@ def tag_answers(t, logits, config):
         types = [0] * len(ids)
         if second:
             ids += [t.random.randrange(5, VOCABULARY) for _ in range(second)] + [2]
-            types += [1] * (second + 1)
+            types += [config["type_vocab_size"] - 1] * (second + 1)
         inputs.append({"ids": ids, "token_types": types, "logits": logits(ids, types), "pooler": logits.pooler[0]})
         inputs[-1]["mean_pooled"] = [sum(column) / len(ids) for column in zip(*logits.hidden)]
         inputs[-1]["last_hidden_first_row"] = logits.hidden[0]
@@ -778,7 +781,9 @@ def main(folder):
             ("ct2-2", "F32", lambda t: ct2(t, 8), seq2seq_answers),
             ("npz", "F32", gru, lm_answers),
             ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers),
-            ("softcap", "F32", lambda t: llama(t, softcap=0.75), lm_answers))):
+            ("softcap", "F32", lambda t: llama(t, softcap=0.75), lm_answers),
+            ("marian-forced", "F32", lambda t: marian(t, {"forced_eos_token_id": 0}), seq2seq_answers),
+            ("gpt2-f64", "F64", gpt2, lm_answers))):
         t = Tensors(seed, dtype)
         if name in ("llama2c-2", "ct2-6"):
             made = family(t)[1]

@@ -68,8 +68,8 @@ typedef struct checkpoint {
   size_t n_files, n_blocks, block_cap;
   foreign *tensors; /* [count] sorted by name */
   size_t count, cap;
-  json config;
-  unsigned char *known; /* [config.count] 1: the import knows this key */
+  json config, generation; /* config.json; generation_config.json, if there is one */
+  unsigned char *known;    /* [config.count] 1: the import knows this key */
   /* what the network is: the texts, the rules that fill its parameters, see >>import map */
   buffer encoder, decoder, rules;
   syn_config k;
@@ -79,6 +79,7 @@ typedef struct checkpoint {
   int hidden;         /* layers of the encoder in front of the head; 0: all */
   int integers;       /* FOREIGN_I8, FOREIGN_I16 where weights are stored so */
   int banned;         /* number of a token that a search never chooses; -1: none */
+  int forced_end;     /* 1: the last token that a search has room for is the end */
   int writes;         /* 1: an export fills it, which has no tensors yet */
   syn_model *m;
 } checkpoint;
@@ -253,14 +254,15 @@ static const char *const harmless_keys =
     "length_penalty|max_length|min_length|num_beams|num_beam_groups|diversity_penalty|"
     "repetition_penalty|temperature|top_k|top_p|typical_p|no_repeat_ngram_size|"
     "encoder_no_repeat_ngram_size|num_return_sequences|prefix|problem_type|gradient_checkpointing|"
-    "remove_invalid_values|forced_bos_token_id|forced_eos_token_id|chunk_size_feed_forward|"
+    "remove_invalid_values|chunk_size_feed_forward|bos_token_id|eos_token_id|sep_token_id|"
+    "cls_token_id|pad_token_id|_num_labels|_attn_implementation_autoset|transformers.js_config|xla_device|"
     "tokenizer_class|model_type|pretraining_tp|is_encoder_decoder|is_decoder|is_llama_config|"
     "directionality|pooler_fc_size|pooler_num_attention_heads|pooler_num_fc_layers|"
     "pooler_size_per_head|pooler_type|n_ctx|reorder_and_upcast_attn|eos_token_ids|seq_classif_"
     "dropout|"
     "qa_dropout|down_scale_factor|gap_size|net_structure_type|num_memory_blocks|n_positions|"
     "max_position_embeddings|sinusoidal_pos_embds|encoder_layerdrop|decoder_layerdrop|"
-    "decoder_vocab_size|num_hidden_layers|bad_words_ids|max_window_layers|output_scores|"
+    "decoder_vocab_size|num_hidden_layers|max_window_layers|output_scores|"
     "return_dict_in_generate|tf_legacy_loss|classif_dropout|mask_token_id";
 
 /* A value as a message shows it. */
@@ -325,11 +327,40 @@ static void key_must(checkpoint *p, const char *name, const char *values) {
   value_text(p, v, text);
   if (v && !in_choices(values, text)) key_fail(p, name, v, values);
 }
+/* What tells of a search: generation_config.json, where it has the key, else config.json. */
+static const json_value *key_search(checkpoint *p, const char *name) {
+  const json_value *v = key_of(p, name), *now = NULL;
+  if (p->generation.count) now = json_get(&p->generation, p->generation.at, name);
+  return now && now->kind != JSON_NULL ? now : v;
+}
 /* A token; -1: none. Of a list the first one. */
 static int key_token(checkpoint *p, const char *name) {
-  const json_value *v = key_of(p, name);
-  if (v && v->kind == JSON_LIST) v = json_first(v);
+  const json_value *v = key_search(p, name);
+  if (v && v->kind == JSON_LIST) {
+    if (v->count > 1 && p->options->report)
+      fprintf(p->options->report, "%s: the first of %lu tokens is taken\n", name,
+              (unsigned long)v->count);
+    v = json_first(v);
+  }
   return json_int(v, -1);
+}
+/* Of an output: the padding may be forbidden, the end forced at the longest length; no more. */
+static void keys_search(checkpoint *p, int padding) {
+  static const char *const names[] = {"suppress_tokens", "begin_suppress_tokens", "sequence_bias",
+                                      "forced_bos_token_id", "forced_decoder_ids"};
+  const json_value *v = key_search(p, "bad_words_ids"), *word = json_first(v);
+  size_t i;
+  if (word && (v->count > 1 || word->count != 1 || json_int(json_first(word), -1) != padding))
+    key_fail(p, "bad_words_ids", v, "[[pad_token_id]]");
+  if (word) p->banned = padding;
+  v = key_search(p, "forced_eos_token_id");
+  if (v && json_int(v, -1) != key_token(p, "eos_token_id"))
+    key_fail(p, "forced_eos_token_id", v, "null, or eos_token_id");
+  p->forced_end = v != NULL;
+  for (i = 0; i < COUNT(names); i++) {
+    v = key_search(p, names[i]);
+    if (v && (v->kind < JSON_LIST || v->count)) key_fail(p, names[i], v, "null");
+  }
 }
 
 /* The word of our language for an activation. */
@@ -448,10 +479,11 @@ static int name_fits(const char *name, const char *pattern) {
   return !*pattern;
 }
 
-/* Rows and columns of a tensor; a vector is a column. Leading axes of 1 do not count. */
-static void foreign_shape(const foreign *t, size_t shape[2]) {
+/* Rows and columns of a tensor for a parameter of this rank; a vector is a column. More leading axes
+   of 1 than the parameter has do not count. */
+static void foreign_shape(const foreign *t, int rank, size_t shape[2]) {
   int first = 0;
-  while (first < t->rank - 1 && t->shape[first] == 1) first++;
+  while (first < t->rank - rank && t->shape[first] == 1) first++;
   shape[0] = t->rank ? t->shape[first] : 1;
   shape[1] = shape[0] ? t->count / shape[0] : 0;
 }
@@ -496,7 +528,7 @@ static size_t rule_apply(checkpoint *p, const map_rule *r, const syn_param *mine
   const foreign_vocabulary *v = vocabulary_of(p, mine->name);
   size_t shape[2], rows = mine_rows / (size_t)r->tos, theirs;
   float *x;
-  foreign_shape(t, shape);
+  foreign_shape(t, mine->rank, shape);
   if (r->transposed) theirs = shape[0], shape[0] = shape[1], shape[1] = theirs;
   theirs = shape[0] / (size_t)r->parts;
   theirs = theirs > (size_t)r->skip ? theirs - (size_t)r->skip : 0;
@@ -713,8 +745,7 @@ static void gpt2_family(checkpoint *p) {
   p->k.heads = key_size(p, "n_head", 12);
   p->k.dropout = (float)key_number(p, "resid_pdrop", 0.1);
   length_is(p, key_size(p, "n_positions", 1024), 1);
-  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
-               key_token(p, "eos_token_id"));
+  specials_are(p, -1, -1, key_token(p, "bos_token_id"), key_token(p, "eos_token_id"));
   snprintf(block, sizeof block,
            "res(norm(eps=%.9g) -> syn_att(V, bias=1%s)) -> res(norm(eps=%.9g) -> ffl(%d, %s))", eps,
            scaled ? "" : ", scale=1", eps, n, act);
@@ -785,9 +816,17 @@ static void llama_network(checkpoint *p, const llama_shape *s, int tied) {
              "decoder.1.*.1.2.b layers.*.mlp.down_proj.bias\n");
 }
 
+/* All layers must see all tokens. */
+static void layers_alike(checkpoint *p) {
+  const json_value *v = json_first(key_of(p, "layer_types"));
+  for (; v; v = json_after(&p->config, v))
+    if (!json_is(v, "full_attention")) key_fail(p, "layer_types", v, "full_attention");
+}
+
 /* llama, mistral, qwen2: without, with a window, with biases of q, k, v. */
 static void llama_family(checkpoint *p) {
   const int qwen = json_is(key_of(p, "model_type"), "qwen2");
+  const int mistral = json_is(key_of(p, "model_type"), "mistral");
   const char *act;
   llama_shape s;
   memset(&s, 0, sizeof s);
@@ -795,7 +834,7 @@ static void llama_family(checkpoint *p) {
   s.n = key_size(p, "intermediate_size", -1);
   s.layers = key_layers(p, "num_hidden_layers", -1);
   s.heads = key_size(p, "num_attention_heads", -1);
-  s.kv = key_size(p, "num_key_value_heads", s.heads);
+  s.kv = key_size(p, "num_key_value_heads", mistral ? 8 : s.heads);
   s.c = key_size(p, "head_dim", s.d / s.heads);
   s.eps = key_number(p, "rms_norm_eps", 1e-6);
   s.base = rope_base(p);
@@ -809,15 +848,16 @@ static void llama_family(checkpoint *p) {
   s.ff_bias = key_true(p, "mlp_bias", 0);
   act = key_activation(p, "hidden_act", "silu");
   s.gate = *act == 's' ? "swiglu" : "geglu";
-  s.window = key_int(p, "sliding_window", 0);
-  if (qwen && !key_true(p, "use_sliding_window", 0)) s.window = 0;
-  else if (qwen)
-    key_fail(p, "use_sliding_window", key_of(p, "use_sliding_window"), "false");
+  if (mistral) /* null: no window */
+    s.window = key_int(p, "sliding_window",
+                       json_get(&p->config, p->config.at, "sliding_window") ? 0 : 4096);
+  if (qwen) key_of(p, "sliding_window");
+  key_must(p, "use_sliding_window", "false");
+  layers_alike(p);
   if (strcmp(act, "swish") && strcmp(act, "gelu"))
     key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
   length_is(p, key_size(p, "max_position_embeddings", 2048), 0);
-  specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "bos_token_id"),
-               key_token(p, "eos_token_id"));
+  specials_are(p, -1, -1, key_token(p, "bos_token_id"), key_token(p, "eos_token_id"));
   llama_network(p, &s, key_true(p, "tie_word_embeddings", 0));
 }
 
@@ -863,11 +903,11 @@ static void t5_stack(checkpoint *p, const char *side, const char *ff, int gated,
 }
 
 static void t5_family(checkpoint *p) {
-  static const char *const kinds[][2] = {{"relu", "relu"},
-                                         {"gelu", "gelu_erf"},
-                                         {"gated-gelu", "geglu"},
-                                         {"gated-silu", "swiglu"},
-                                         {"silu", "swish"}};
+  static const char *const kinds[][3] = {{"relu", "relu", "relu"},
+                                         {"gelu", "gelu_erf", "gelu"},
+                                         {"gated-gelu", "geglu", "gelu_new"},
+                                         {"gated-silu", "swiglu", "silu"},
+                                         {"silu", "swish", "silu"}};
   const json_value *kind = key_of(p, "feed_forward_proj");
   const int tied = key_true(p, "tie_word_embeddings", 1);
   size_t i = 0;
@@ -875,13 +915,14 @@ static void t5_family(checkpoint *p) {
   if (i == COUNT(kinds))
     key_fail(p, "feed_forward_proj", kind, "relu, gelu, gated-gelu, gated-silu");
   key_must(p, "is_gated_act", i == 2 || i == 3 ? "true" : "false");
-  key_must(p, "dense_act_fn", "relu|gelu|gelu_new|silu");
+  key_must(p, "dense_act_fn", kinds[i][2]);
   p->k.task = "seq2seq";
   p->k.d_model = key_size(p, "d_model", 512);
   p->k.heads = key_size(p, "num_heads", 8);
   p->k.tie = tied ? "all" : "none";
   p->k.dropout = (float)key_number(p, "dropout_rate", 0.1);
   length_is(p, 512, 0);
+  keys_search(p, key_token(p, "pad_token_id"));
   specials_are(p, key_token(p, "pad_token_id"), -1, key_token(p, "decoder_start_token_id"),
                key_token(p, "eos_token_id"));
   t5_stack(p, "encoder", kinds[i][1], i == 2 || i == 3, key_size(p, "d_kv", 64));
@@ -946,14 +987,13 @@ static void marian_family(checkpoint *p) {
   key_must(p, "static_position_embeddings", "true");
   key_must(p, "share_encoder_decoder_embeddings", "true");
   key_must(p, "tie_word_embeddings", "true");
-  key_token(p, "bos_token_id");
   p->k.task = "seq2seq";
   p->k.d_model = key_size(p, "d_model", 1024);
   p->k.heads = key_size(p, "encoder_attention_heads", 16);
   p->k.tie = "all";
   p->k.dropout = (float)key_number(p, "dropout", 0.1);
   length_is(p, key_size(p, "max_position_embeddings", 1024), 0);
-  if (key_of(p, "bad_words_ids")) p->banned = padding;
+  keys_search(p, padding);
   specials_are(p, padding, -1, begin < 0 ? padding : begin, key_token(p, "eos_token_id"));
   marian_stack(p, "encoder", act);
   marian_stack(p, "decoder", act);
@@ -1079,6 +1119,7 @@ static void bert_family(checkpoint *p) {
   char head[120];
   key_must(p, "position_embedding_type", "absolute");
   key_must(p, "add_cross_attention", "false");
+  key_must(p, "is_decoder", "false");
   key_must(p, "tie_word_embeddings", "true");
   p->k.d_model = key_size(p, "hidden_size", 768);
   p->k.heads = key_size(p, "num_attention_heads", 12);
@@ -1138,14 +1179,13 @@ static void albert_family(checkpoint *p) {
   key_must(p, "num_hidden_groups", "1");
   key_must(p, "inner_group_num", "1");
   key_must(p, "position_embedding_type", "absolute");
+  key_must(p, "is_decoder", "false");
   key_must(p, "tie_word_embeddings", "true");
   p->k.d_model = narrow;
   p->k.heads = key_size(p, "num_attention_heads", 64);
   p->k.dropout = (float)key_number(p, "hidden_dropout_prob", 0.0);
   length_is(p, key_size(p, "max_position_embeddings", 512), 1);
   specials_are(p, key_token(p, "pad_token_id"), -1, -1, key_token(p, "sep_token_id"));
-  key_token(p, "bos_token_id");
-  key_token(p, "eos_token_id");
   put_line(&p->encoder,
            "learn_pos -> types(%d) -> norm(eps=%.9g) -> linear(%d) -> share(%d, "
            "res(syn_att(V, bias=1)) -> norm(eps=%.9g) -> res(ffl(%d, %s)) -> norm(eps=%.9g))",
@@ -1186,6 +1226,7 @@ static void safetensors_add(checkpoint *p, const char *path) {
     const int type = e->dtype == SYN_F32    ? FOREIGN_F32
                      : e->dtype == SYN_F16  ? FOREIGN_F16
                      : e->dtype == SYN_BF16 ? FOREIGN_BF16
+                     : e->dtype == SYN_F64  ? FOREIGN_F64
                                             : FOREIGN_OTHER;
     foreign *t;
     if (e->rank > 4) fail(FAILED_JOB, "%s: tensor %s has %d axes", path, e->name, e->rank);
@@ -1239,10 +1280,12 @@ static void folder_read(checkpoint *p, const char *folder) {
        *file = path_inside(folder, "model.safetensors");
   char *index = path_inside(folder, "model.safetensors.index.json");
   char *torch = path_inside(folder, "pytorch_model.bin");
+  char *generation = path_inside(folder, "generation_config.json");
   const json_value *type;
   size_t i = 0;
   p->config = json_parse(read_file(config), config);
   p->known = (unsigned char *)take(p->config.count, 1);
+  if (file_exists(generation)) p->generation = json_parse(read_file(generation), generation);
   if (file_exists(file)) safetensors_add(p, file);
   else if (file_exists(index))
     safetensors_index(p, folder, index);
@@ -1254,6 +1297,7 @@ static void folder_read(checkpoint *p, const char *folder) {
   free(file);
   free(index);
   free(torch);
+  free(generation);
   if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
   type = key_of(p, "model_type");
   while (i < COUNT(families) && !json_is(type, families[i].name)) i++;
@@ -2500,6 +2544,9 @@ static void checkpoint_tokenizer(checkpoint *p) {
   static const char *const models[] = {"source.spm", "target.spm"}; /* of marian, with one list */
   const char *wanted = p->options->tokenizer, *folder = wanted ? wanted : p->path;
   const size_t rows = (size_t)p->vocabulary[SYN_TGT].count;
+  const int *named = p->vocabulary[SYN_TGT].special;
+  /* begin and end of the configuration; a decoder of seq2seq may begin with any token */
+  const int special[4] = {-1, -1, p->encoder.size ? -1 : named[SYN_BEGIN], named[SYN_END]};
   char *file = tokenizer_path(folder), *list = path_inside(folder, "vocab.json");
   int side;
   if (wanted) {
@@ -2512,7 +2559,7 @@ static void checkpoint_tokenizer(checkpoint *p) {
     free(model);
   }
   if (!p->tokenizers[SYN_TGT] && (wanted || strcmp(file, p->path)))
-    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = tokenizer_read(p->c, folder, rows);
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = tokenizer_read(p->c, folder, rows, special);
   for (side = 0; side < 2; side++)
     if (p->tokenizers[side]) tokenizer_specials(p, side);
   if (p->options->report && p->tokenizers[SYN_TGT])
@@ -2548,6 +2595,7 @@ static void checkpoint_free(checkpoint *p) {
     free(p->vocabulary[i].id);
   }
   json_free(&p->config);
+  json_free(&p->generation);
   free(p->known);
   free(p->tensors);
   free(p->encoder.at);

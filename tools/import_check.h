@@ -133,7 +133,9 @@ static void answer_greedy(answers *a, const char *field, const json_value *list,
   for (; v && !wrong && a->tgt_size < a->room; v = json_after(a->j, v)) {
     wrong = chosen >= 0 && chosen == end;
     answer_pass(a);
-    chosen = answer_best(a, a->p->banned);
+    chosen = a->p->forced_end && a->tgt_size == size + CHECK_TOKENS - 1
+                 ? end
+                 : answer_best(a, a->p->banned);
     wrong |= chosen != json_int(v, -1);
     a->tgt[a->tgt_size++] = answer_id(a, SYN_TGT, chosen);
   }
@@ -150,9 +152,10 @@ static int hypothesis_order(const void *x, const void *y) {
   return a->score < b->score ? 1 : -(a->score > b->score);
 }
 
-/* The 2 beam best extensions of all hypotheses, by log_p. */
-static int beam_extend(answers *a, const hypothesis *live, int n, hypothesis *next, int beam) {
-  const int count = answer_vocabulary(a)->count;
+/* The 2 beam best extensions of all hypotheses, by log_p. last: only the end is left, for sure. */
+static int beam_extend(answers *a, const hypothesis *live, int n, hypothesis *next, int beam,
+                       int last) {
+  const int count = answer_vocabulary(a)->count, end = answer_vocabulary(a)->special[3];
   hypothesis *all = (hypothesis *)take((size_t)n * (size_t)count, sizeof *all);
   int h, i, k, total = 0;
   for (h = 0; h < n; h++) {
@@ -164,10 +167,10 @@ static int beam_extend(answers *a, const hypothesis *live, int n, hypothesis *ne
     sum = answer_total(a, a->rows - 1);
     for (k = 0; k < count; k++) {
       hypothesis *to = &all[total];
-      if (k == a->p->banned) continue;
+      if (k == a->p->banned || (last && k != end)) continue;
       *to = live[h];
       to->tokens[to->size++] = k;
-      to->log_p += answer_logit(a, a->rows - 1, k) - sum;
+      to->log_p += last ? 0.0 : answer_logit(a, a->rows - 1, k) - sum;
       to->score = to->log_p;
       total++;
     }
@@ -188,7 +191,8 @@ static int beam_search(answers *a, hypothesis *done, int beam, int limit, int en
   int n = 1, finished = 0, step, i;
   memset(live, 0, sizeof live);
   for (step = 0; step < limit && finished < enough; step++) {
-    const int total = beam_extend(a, live, n, next, beam);
+    const int last = a->p->forced_end && step == limit - 1;
+    const int total = beam_extend(a, live, n, next, beam, last);
     for (n = i = 0; i < total && n < beam; i++) {
       next[i].score = next[i].log_p / (double)next[i].size;
       if (next[i].tokens[next[i].size - 1] != end) live[n++] = next[i];

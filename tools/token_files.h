@@ -616,11 +616,14 @@ static char *tokenizer_path(const char *path) {
 
 /* The tokenizer of a file, or of a folder: tokenizer.json, a model of SentencePiece, vocab.json
    with merges.txt (encoder.json, vocab.bpe), vocab.txt of BERT, tokenizer.bin of llama2.c. rows: of
-   the vocabulary of its model, which may be larger; 0: as many as the file has. */
-static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t rows) {
+   the vocabulary of its model, which may be larger; 0: as many as the file has. special: numbers of
+   padding, unknown, begin, end that the model names, -1: the file tells; null: all -1. */
+static syn_tokenizer *tokenizer_read(syn_context *c, const char *path, size_t rows,
+                                     const int *special) {
   char *file = tokenizer_path(path);
   token_list l = token_list_of(file);
   syn_tokenizer *t = NULL;
+  if (special) memcpy(l.parts.special, special, sizeof l.parts.special);
   l.bytes = read_file(file);
   put_byte(&l.bytes, 0);
   l.bytes.size--;

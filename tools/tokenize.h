@@ -126,7 +126,7 @@ static const syn_tokenizer *tokenize_open(syn_context *c, const arguments *a, sy
   if (*vocab && !*path) fail(WRONG_USE, "tokenize --vocab wants --tokenizer beside it");
   context_of(c, 1, "");
   if (*vocab) return *own = tokenizer_read_numbered(c, path, vocab, 0);
-  if (*path) return *own = tokenizer_read(c, path, 0);
+  if (*path) return *own = tokenizer_read(c, path, 0, NULL);
   *m = syn_model_load(c, model);
   check_file(c, model);
   t = syn_model_tokenizer(*m, strcmp(side, "source") ? SYN_TGT : SYN_SRC);
