@@ -4304,8 +4304,9 @@ typedef struct syn__int8_kernels {
   /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: no bias) */ \
   X(void, norm_back_columns, \
     (float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1)) \
-  /* x := keep(index + i) ? x scale : 0, in place */ \
-  X(void, dropout, (const syn__dropout *d, uint32_t index, float *x, size_t n)) \
+  /* y = (keep(index + i) ? x scale : 0) + a; a null: + nothing. y may be x or a */ \
+  X(void, dropout, (const syn__dropout *d, uint32_t index, float *y, const float *x, \
+                    const float *a, size_t n)) \
   /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then \
      only y is left */ \
   X(void, softmax_drop, (const syn__dropout *d, uint32_t index, float *p, float *y, size_t n)) \
@@ -6775,12 +6776,15 @@ SYN__OP syn__v16 SYN__N(keep)(syn__v16 a, uint64_t mixed, uint32_t index, uint32
   });
   return a;
 }
-static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
+static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *y, const float *x,
+                            const float *a, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 y = syn__vmul(syn__vload_n(x + i, n - i), syn__vset(d->scale));
-    syn__vstore_n(x + i, SYN__N(keep)(y, mixed, index + (uint32_t)i, d->limit), n - i);
+    syn__v16 r = syn__vmul(syn__vload_n(x + i, n - i), syn__vset(d->scale));
+    r = SYN__N(keep)(r, mixed, index + (uint32_t)i, d->limit);
+    if (a) r = syn__vadd(syn__vload_n(a + i, n - i), r);
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 
@@ -7513,6 +7517,8 @@ typedef struct syn__value {
 #define SYN__STEP_ROWS (1 << 30)
 /* Its cache is a state, which takes the place of that two tokens before: a slot has two of them. */
 #define SYN__STATE (1 << 29)
+/* y = a + b: it does the dropout of b, see syn__sum_drops. */
+#define SYN__DROPS_B (1 << 28)
 
 /* A recurrent node reads, for each token, what a later value z was for the token before; z is the
    value that `out` reads. The nodes from this one to the maker of z are the recurrent section:
@@ -8690,13 +8696,15 @@ static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
 
 typedef struct syn__drop_job {
   syn__dropout d;
-  float *x;
+  float *y;
+  const float *x, *a; /* a may be null */
 } syn__drop_job;
 
 static void syn__task_drop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__drop_job *j = (const syn__drop_job *)job;
   SYN__UNUSED(thread);
-  t->k->dropout(&j->d, (uint32_t)begin, j->x + begin, end - begin);
+  t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, j->x + begin, j->a ? j->a + begin : NULL,
+                end - begin);
 }
 
 /* 1: the output of a node is dropped in this pass, and how. */
@@ -8706,21 +8714,32 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
   return 1;
 }
 
-/* Dropout of x [count] in this pass; `stream` as in syn__dropout_of. */
-static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size_t count) {
-  syn__drop_job j;
-  if (!t->training || !(rate > 0.0f)) return;
-  j.d = syn__dropout_of(t, stream, rate);
-  j.x = x;
-  syn_parallel(t, syn__task_drop, &j, count, 4096);
+/* 1: the next node is a sum whose b only this node's output is. The sum does its dropout, too,
+   which saves a pass over memory forward and backward. */
+static int syn__sum_drops(const syn_tape *t, const syn_node *n) {
+  const syn__value *v = &t->g->values[n->out];
+  const syn_node *sum;
+  if (!t->training || !(n->drop > 0.0f) || (n->flags & SYN_OWN_DROPOUT) || v->needed ||
+      v->stream == SYN_OWN || v->first != n->id + 1 || v->last != v->first ||
+      v->last >= (int)t->g->n_nodes)
+    return 0;
+  sum = t->g->nodes[v->last];
+  return (sum->flags & SYN__DROPS_B) && sum->in[0] != n->out &&
+         t->g->values[sum->out].stream == v->stream;
 }
-/* Of a node's output, and of its gradient: the same mask. */
+
+/* Dropout of a node's output, and of its gradient: the same mask. y = dropout(x), + a if given. */
+static void syn__drop_to(syn_tape *t, const syn_node *n, float *y, const float *x, const float *a) {
+  syn__drop_job j = {{0, 0, 0, 0.0f}, y, x, a};
+  if (syn__drops(t, n, &j.d))
+    syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
+}
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
-  if (n->flags & SYN_OWN_DROPOUT) return;
-  syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
+  if (!(n->flags & SYN_OWN_DROPOUT) && !syn__sum_drops(t, n)) syn__drop_to(t, n, x, x, NULL);
 }
 void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
-  syn__drop_stream(t, 2 * n->id + 1, rate, x, count);
+  syn__drop_job j = {syn__dropout_of(t, 2 * n->id + 1, rate), x, x, NULL};
+  if (t->training && rate > 0.0f) syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 
 /* Passes over memory. A pass that does little for every number is worth a second thread from
@@ -9460,8 +9479,16 @@ static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f
   syn_parallel(t, syn__task_binary, &j, syn_count(syn_out(t, n)), SYN__GRAIN);
 }
 
+/* The node that makes b, if y = a + dropout(b), else null. */
+static const syn_node *syn__add_drops(const syn_tape *t, const syn_node *n) {
+  const int maker = t->g->values[n->in[1]].maker;
+  const syn_node *m = maker < 0 ? NULL : t->g->nodes[maker];
+  return m && syn__sum_drops(t, m) ? m : NULL;
+}
 static void syn__add_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->add);
+  const syn_node *drops = syn__add_drops(t, n);
+  if (drops) syn__drop_to(t, drops, syn_out(t, n)->x, syn_in(t, n, 1)->x, syn_in(t, n, 0)->x);
+  else syn__broadcast_forward(t, n, t->k->add);
 }
 
 #ifndef SYN_NO_TRAIN
@@ -9477,8 +9504,10 @@ static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
+  const syn_node *drops = syn__add_drops(t, n);
   syn__add_dx(t, n, 1.0f); /* da += dy */
-  syn__broadcast_db(t, n, 1.0f);
+  if (drops) syn__drop_to(t, drops, syn_in(t, n, 1)->dx, syn_out(t, n)->dx, NULL);
+  else syn__broadcast_db(t, n, 1.0f);
 }
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
@@ -9513,8 +9542,8 @@ static const syn_kind syn__kind_mul = SYN__KIND_OF_ROWS(
     "mul", "", 0, syn__broadcast_shape, syn__mul_forward, syn__mul_backward);
 #endif
 static const syn_kind syn__kind_add = SYN__KIND_OF_ROWS(
-    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__broadcast_shape,
-    syn__add_forward, syn__add_backward);
+    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED | SYN__DROPS_B,
+    syn__broadcast_shape, syn__add_forward, syn__add_backward);
 
 /* ==============================================================================================
    >>kind scale   y = s x
@@ -9871,7 +9900,7 @@ static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin
   for (; begin < end; begin += count) {
     count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     t->k->act(act, y + begin, z + begin, count);
-    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
+    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, y + begin, NULL, count);
   }
 }
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
@@ -10074,7 +10103,7 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
     count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
-    if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, count);
+    if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, dz + begin, NULL, count);
     t->k->slope(act, dz + begin, z + begin, scale, count);
   }
 }
@@ -10192,7 +10221,8 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_cnn = {
     SYN__FIELD(name, "cnn"), SYN__FIELD(args, "i:n i:k w:act i:dilate f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__cnn_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__cnn_shape),
     SYN__FIELD(forward, syn__cnn_forward), SYN__FIELD(backward, SYN__BACK(syn__cnn_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__cnn_step), SYN__FIELD(cost, NULL)};
 
@@ -12183,10 +12213,7 @@ static void syn__softmax_row(const syn_tape *t, const syn__head *o, int i, float
   if (from) memset(p, 0, from * sizeof *p);
   if (!o->dropped) return;
   if (from) memset(pd, 0, from * sizeof *pd);
-  if (o->no_softmax) {
-    memcpy(pd, p, seen * sizeof *p);
-    t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
-  }
+  if (o->no_softmax) t->k->dropout(&o->drop, syn__drop_index(o, i), pd, p, NULL, seen);
   if ((size_t)cols > seen) memset(pd + seen, 0, ((size_t)cols - seen) * sizeof *pd);
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
@@ -12224,9 +12251,9 @@ static const float *syn__dropped_weights(const syn_tape *t, const syn__head *o) 
   int i;
   if (!o->dropped) return o->p;
   if (o->no_softmax) {
-    memcpy(o->z, o->p, size * sizeof *o->z);
     for (i = 0; i < o->g.nq; i++)
-      t->k->dropout(&o->drop, syn__drop_index(o, i), o->z + (size_t)i * nk, nk);
+      t->k->dropout(&o->drop, syn__drop_index(o, i), o->z + (size_t)i * nk,
+                    o->p + (size_t)i * nk, NULL, nk);
   } else { /* a negative attention weight was dropped */
     t->k->act(SYN__RELU, o->z, o->p, size);
     t->k->scale(o->z, o->drop.scale, o->z, size);
@@ -12255,7 +12282,7 @@ static void syn__softmax_row_back(const syn_tape *t, const syn__head *o, int i, 
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p + from, dp + from, seen - from);
   else memcpy(p + from, dp + from, (seen - from) * sizeof *p);
-  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
+  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, p, NULL, seen);
   if ((size_t)cols > seen) memset(dp + seen, 0, ((size_t)cols - seen) * sizeof *dp);
   if (from) memset(dp, 0, from * sizeof *dp);
 }
@@ -14311,7 +14338,8 @@ static const syn_kind syn__kind_syn_att = {
     SYN__FIELD(name, "syn_att"),
     SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared "
                      "f:dropout f:scale i:bias i:kv i:window"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
     SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
 
@@ -14402,7 +14430,7 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_mh_dot_src_att = {
     SYN__FIELD(name, "mh_dot_src_att"),
     SYN__FIELD(args, "i:heads f:s f:scale w:source i:c f:dropout i:bias i:kv"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, syn__src_att_build),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED), SYN__FIELD(build, syn__src_att_build),
     SYN__FIELD(shape, syn__src_att_shape), SYN__FIELD(forward, syn__att_forward),
     SYN__FIELD(backward, SYN__BACK(syn__att_backward)), SYN__FIELD(start, syn__src_att_start),
     SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
@@ -14636,12 +14664,14 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_light_conv = {
     SYN__FIELD(name, "light_conv"), SYN__FIELD(args, "i:k i:heads f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__light_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__light_shape),
     SYN__FIELD(forward, syn__light_forward), SYN__FIELD(backward, SYN__BACK(syn__light_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__light_step), SYN__FIELD(cost, syn__light_cost)};
 static const syn_kind syn__kind_dyn_conv = {
     SYN__FIELD(name, "dyn_conv"), SYN__FIELD(args, "i:k i:heads f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__dyn_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__dyn_shape),
     SYN__FIELD(forward, syn__light_forward), SYN__FIELD(backward, SYN__BACK(syn__light_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__light_step), SYN__FIELD(cost, syn__light_cost)};
 
@@ -15037,7 +15067,8 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_aop = {
     SYN__FIELD(name, "aop"), SYN__FIELD(args, "i:heads i:keys i:c_k i:c_v f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__aop_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__aop_shape),
     SYN__FIELD(forward, syn__aop_forward), SYN__FIELD(backward, SYN__BACK(syn__aop_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__aop_cost)};
 
@@ -15229,7 +15260,8 @@ static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_linformer = {
     SYN__FIELD(name, "linformer"), SYN__FIELD(args, "i:k i:heads f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__linformer_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__linformer_shape),
     SYN__FIELD(forward, syn__linformer_forward),
     SYN__FIELD(backward, SYN__BACK(syn__linformer_backward)), SYN__FIELD(start, NULL),
     SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__linformer_cost)};
@@ -15349,7 +15381,8 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_fixed_att = {
     SYN__FIELD(name, "fixed_att"), SYN__FIELD(args, "i:heads f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__fixed_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__fixed_shape),
     SYN__FIELD(forward, syn__fixed_forward), SYN__FIELD(backward, SYN__BACK(syn__fixed_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__fixed_cost)};
 
@@ -15815,7 +15848,8 @@ static void syn__lin_backward(syn_tape *t, const syn_node *n) {
 #endif
 static const syn_kind syn__kind_lin_att = {
     SYN__FIELD(name, "lin_att"), SYN__FIELD(args, "i:heads i:decay f:dropout"),
-    SYN__FIELD(flags, SYN_DROPS), SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__lin_shape),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
+    SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__lin_shape),
     SYN__FIELD(forward, syn__lin_forward), SYN__FIELD(backward, SYN__BACK(syn__lin_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__lin_step), SYN__FIELD(cost, syn__lin_cost)};
 
@@ -16229,7 +16263,8 @@ static void syn__aft_backward(syn_tape *t, const syn_node *n) {
 }
 #endif
 static const syn_kind syn__kind_aft = {
-    SYN__FIELD(name, "aft"), SYN__FIELD(args, "f:dropout"), SYN__FIELD(flags, SYN_DROPS),
+    SYN__FIELD(name, "aft"), SYN__FIELD(args, "f:dropout"),
+    SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
     SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__aft_shape),
     SYN__FIELD(forward, syn__aft_forward), SYN__FIELD(backward, SYN__BACK(syn__aft_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__aft_step), SYN__FIELD(cost, syn__aft_cost)};

@@ -881,7 +881,7 @@ static void test_dropout(const syn_kernels *k) {
   for (key = 0; key < SYN__COUNT(keys); key++) {
     d.key = keys[key][0], d.key2 = keys[key][1];
     for (i = 0; i < DROPS; i++) x.at[i] = 2.0f;
-    k->dropout(&d, 1000000007u, x.at, DROPS);
+    k->dropout(&d, 1000000007u, x.at, x.at, NULL, DROPS);
     for (dropped = i = 0; i < DROPS; i++) dropped += x.at[i] == 0.0f;
     for (both = i = 0; i < DROPS; i++) both += x.at[i] != 0.0f && x.at[i] != 2.5f;
     CHECK(both == 0, "%s dropout: kept elements are not scaled", k->name);
@@ -903,12 +903,16 @@ static void test_dropout(const syn_kernels *k) {
     size_t n = sizes[i];
     z = output(n, NULL);
     for (j = 0; j < n; j++) z.at[j] = 2.0f;
-    k->dropout(&d, 1000000007u + 5u, z.at, n);
+    k->dropout(&d, 1000000007u + 5u, z.at, z.at, NULL, n);
     guards(z, k->name, "dropout");
     CHECK(!n || !memcmp(z.at, x.at + 5, n * sizeof(float)), "%s dropout: a piece differs", k->name);
     for (j = 0; j < n; j++) first.at[j] = 2.0f;
-    plain->dropout(&d, 1000000007u + 5u, first.at, n);
+    plain->dropout(&d, 1000000007u + 5u, first.at, first.at, NULL, n);
     CHECK(!n || !memcmp(z.at, first.at, n * sizeof(float)), "%s dropout: not as scalar", k->name);
+    for (j = 0; j < n; j++) first.at[j] = 2.0f;
+    plain->add(z.at, x.at, z.at, n);
+    k->dropout(&d, 1000000007u + 5u, first.at, first.at, x.at, n);
+    CHECK(!n || !memcmp(z.at, first.at, n * sizeof(float)), "%s dropout: not added", k->name);
     free(z.block);
   }
   free(x.block), free(first.block);
@@ -928,7 +932,7 @@ static void test_softmax_drop(const syn_kernels *k) {
     k->softmax_drop(&d, 77, p.at, y.at, n), k->softmax_drop(&d, 77, alone.at, alone.at, n);
     plain->softmax(w.at, x.at, n);
     if (n) memcpy(wd.at, w.at, n * sizeof(float));
-    plain->dropout(&d, 77, wd.at, n), plain->dropout(&d, 77, dw.at, n);
+    plain->dropout(&d, 77, wd.at, wd.at, NULL, n), plain->dropout(&d, 77, dw.at, dw.at, NULL, n);
     guards(p, k->name, "softmax_drop"), guards(y, k->name, "softmax_drop");
     same(y, wd, k, "softmax_drop"), same(alone, wd, k, "softmax_drop in place");
     for (bad = i = 0; i < n; i++) bad += p.at[i] != (wd.at[i] == 0.0f ? -w.at[i] : w.at[i]);
@@ -1322,7 +1326,7 @@ static void test_dropout_hash(void) {
   float x[1000];
   uint32_t i, h;
   for (i = 0; i < 1000; i++) x[i] = 1.0f;
-  plain->dropout(&d, 0xFFFFFF00u, x, 1000); /* the index overflows on the way */
+  plain->dropout(&d, 0xFFFFFF00u, x, x, NULL, 1000); /* the index overflows on the way */
   for (i = 0; i < 1000; i++) {
     h = (0xFFFFFF00u + i) ^ (uint32_t)(mixed >> 32);
     h = (h ^ h >> 16) * 0x85EBCA6Bu;

@@ -526,8 +526,8 @@ static void forward_poisoned(syn_run *r) {
   }
 }
 
-/* The gradient of a case in a plan of memory where every value is kept, or of one where unneeded
-   values share memory and are poisoned. The caller frees it. */
+/* The gradient of a case in a plan of memory where every value is kept and no sum does the dropout of
+   what it adds, or of one where unneeded values share memory and are poisoned. The caller frees it. */
 static float *gradient_poisoned(int i, int poison, size_t *size) {
   static sheet s;
   bench b;
@@ -537,7 +537,8 @@ static float *gradient_poisoned(int i, int poison, size_t *size) {
   size_t n;
   memset(&k, 0, sizeof k);
   if (!bench_make(&b, i, 16, 0.2f, NULL)) return NULL;
-  for (n = 0; n < b.m->g.n_nodes && !poison; n++) b.m->g.nodes[n]->flags &= ~SYN_BOTH_NOT_NEEDED;
+  for (n = 0; n < b.m->g.n_nodes && !poison; n++)
+    b.m->g.nodes[n]->flags &= ~(SYN_BOTH_NOT_NEEDED | SYN__DROPS_B);
   sheet_fill(&s, &b, 0, SENTENCES, 0);
   t = trainer_of(&b, &k);
   if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {

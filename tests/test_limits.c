@@ -196,7 +196,7 @@ static void test_dropout(syn_context *c) {
       const syn__dropout d = syn__dropout_of(t, 3, rates[k]);
       double kept = 0, sum = 0, wanted = n * (rates[k] < 1.0f ? 1.0 - (double)rates[k] : 0.0);
       for (i = 0; i < n; i++) x[i] = 1.0f;
-      syn__isas.isas[isa]->dropout(&d, 0, x, (size_t)n);
+      syn__isas.isas[isa]->dropout(&d, 0, x, x, NULL, (size_t)n);
       for (i = 0; i < n; i++) kept += x[i] > 0.0f, sum += (double)x[i];
       CHECK(fabs(kept - wanted) <= 4.0 * sqrt(wanted * (1.0 - wanted / n)) + 1.0,
             "rate %.9g: %g of %d kept", (double)rates[k], kept, n);
