@@ -19,11 +19,14 @@
    depends on the distance alone, and is largest for equal places.
 
    Dropout: while training, each number is 0 with probability r, and divided by 1 - r else, so that
-   the mean stays. Then the network cannot rely on one number alone. The library drops behind `pos`
-   and most layers, if a rate is given.
+   the mean stays. Then the network cannot rely on one number alone.
 
-   In the last part a network without positions gets below a blind guess: it learns that the letter
-   is one of the sentence.
+   In the library the layer `pos` makes sqrt(d) x_t + p_t of a row x_t: embeddings begin with
+   numbers of size 1 / sqrt(d) and would be lost beside p_t. The library drops behind `pos` and most
+   layers, if a rate is given.
+
+   In the last part a network without `pos` gets below the loss of a blind guess among ten letters,
+   log 10: it learns that the letter is one of the sentence.
 
    Compile, run:  make -C examples/course lesson N=7   (a second; the first time half a minute)
    Alone:         cc -O2 examples/course/07_positions.c -o positions -lm && ./positions
@@ -94,7 +97,8 @@ static int tokens[SENTENCES * N], labels[SENTENCES * N]; /* [SENTENCES, N] */
 static syn_batch batch = {.count = SENTENCES, .src = tokens, .labels = labels, .src_width = N};
 
 /* Which letter stands to the left? A network reads all letters at once and answers at each place
-   but the first. Returns the loss of the last step. */
+   but the first: label 1 + letter, 0 for no question. A line of text describes the network; lessons
+   8 and 9 explain it, here only `pos` matters. Returns the loss of the last step. */
 static double left_neighbour(syn_context *c, const char *encoder) {
   syn_config config = {.task = "tag", .encoder = encoder, .d_model = D, .heads = 2, .max_len = N,
                        .src_vocab = SYN_FIRST_TOKEN + LETTERS, .classes = 1 + LETTERS};

@@ -112,7 +112,8 @@ int main(void) {
   static const struct {
     const char *name;
     syn_decode_config how;
-  } ways[] = {{"greedy", {.beam = 1}}, {"beam 2, no length penalty", {.beam = 2, .alpha = -1}},
+  } ways[] = { /* alpha -1: no length penalty, for 0 stands for the library's default */
+    {"greedy", {.beam = 1}}, {"beam 2, no length penalty", {.beam = 2, .alpha = -1}},
     {"beam 4, alpha 1", {.beam = 4, .alpha = 1}}, {"temperature 1", {.temperature = 1, .top_p = 1}},
     {"temperature 0.5, top_p 0.9", {.temperature = 0.5f, .top_p = 0.9f}}};
   syn_text texts[SENTENCES];

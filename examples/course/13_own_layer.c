@@ -32,7 +32,7 @@ static syn_status average_shape(syn_build *b, syn_node *n) {
   n->cache = d;                 /* of each token while decoding: m_t */
   n->scratch.fixed = (size_t)d; /* while backward runs: dm_t */
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1), 1, &d) ||
-      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d)) /* from forward to backward: m */
+      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d)) /* from forward to backward: m of each row */
     return SYN_E_SHAPE;
   return syn_build_out_like(b, n, 0);
 }

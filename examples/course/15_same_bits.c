@@ -134,5 +134,6 @@ int main(void) {
   return same && first ? 0 : 1;
 }
 
-/* To try: compile with -O3 -march=native; with -ffast-math (the header refuses it: why?); with
-   -fopenmp and without `.parallel = backwards`: then two threads run at the same time. */
+/* To try, with CFLAGS="..." behind `make lesson N=15`: -O3 -march=native; -ffast-math (the header
+   refuses it: why?); -O2 -fopenmp without `.parallel = backwards`: then two threads run at the same
+   time. */

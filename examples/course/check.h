@@ -245,20 +245,48 @@ static int check_product_hint(const check_entry *g, char *out, size_t capacity) 
   return 0;
 }
 
-/* 1: g has the columns of e in another order. */
-static int check_columns_moved(const check_entry *e, const check_entry *g) {
+/* The column of e whose numbers column j of g has: j, if it is right; -1: none. */
+static int check_column_of(const check_entry *e, const check_entry *g, int j) {
   double largest = check_largest(e);
-  int i, j, k, same, found;
-  for (j = 0; j < e->columns; j++) {
-    for (found = k = 0; k < e->columns; k++) {
-      for (same = 1, i = 0; i < e->rows; i++)
-        same &= check_near((double)g->x[i * e->columns + j], (double)e->x[i * e->columns + k],
-                           largest);
-      found |= same;
-    }
-    if (!found) return 0;
+  int i, k, n = e->columns, same;
+  for (k = 0; k < n; k++) {
+    int from = (j + k) % n;
+    for (same = 1, i = 0; i < e->rows; i++)
+      same &= check_near((double)g->x[i * n + j], (double)e->x[i * n + from], largest);
+    if (same) return from;
   }
-  return e->columns > 1 && e->rows > 1;
+  return -1;
+}
+
+/* A hint about whole columns that were exchanged or repeated; 0: that is not what is wrong. */
+static int check_columns_hint(const check_entry *e, const check_entry *g, char *out,
+                              size_t capacity) {
+  int from, j, wrong = -1, last = -1, used[CHECK_SIZE] = {0}, twice = 0;
+  if (e->rows < 2 || e->columns < 2 || e->columns > CHECK_SIZE) return 0;
+  for (j = 0; j < e->columns; j++) {
+    from = check_column_of(e, g, j);
+    if (from < 0) return 0;
+    twice |= used[from]++;
+    if (from != j && wrong < 0) wrong = j, last = from;
+  }
+  if (!twice) return snprintf(out, capacity, "the right columns in the wrong order");
+  return snprintf(out, capacity, "column %d has the numbers of column %d: the wrong formula, or the"
+                                 " wrong index?", wrong, last);
+}
+
+/* A hint that half of the columns or more are right, and which are not; 0: more are wrong. */
+static int check_some_columns_hint(const check_entry *e, const check_entry *g, char *out,
+                                   size_t capacity) {
+  char list[40] = "";
+  int j, wrong = 0;
+  for (j = 0; j < e->columns; j++) {
+    if (check_column_of(e, g, j) == j) continue;
+    if (++wrong > CHECK_LISTED) return 0;
+    snprintf(list + strlen(list), sizeof list - strlen(list), wrong > 1 ? ", %d" : "%d", j);
+  }
+  if (e->rows < 3 || 2 * wrong > e->columns) return 0;
+  return snprintf(out, capacity, "only column%s %s (from 0) %s wrong", wrong > 1 ? "s" : "", list,
+                  wrong > 1 ? "are" : "is");
 }
 
 /* "bits of x": four bytes of a float, the highest first. */
@@ -368,7 +396,7 @@ static double check_factor(const check_entry *e, const check_entry *g) {
 /* 1: a factor worth naming. One number is a multiple of any other: there it must be k or 1/k. */
 static int check_is_ratio(const check_entry *e, double factor) {
   double k = fabs(factor) < 1 ? 1 / factor : factor;
-  if (!isfinite(k) || factor == 0) return 0;
+  if (!isfinite(k) || factor == 0 || fabs(k) < 1.001) return 0;
   return check_size(e) > 1 || (fabs(k) < 64.5 && fabs(k - floor(k + 0.5)) < 1e-3);
 }
 
@@ -400,9 +428,10 @@ static int check_hint_of_all(const check_entry *e, const check_entry *g, char *o
 static int check_difference_hint(const check_entry *e, const check_entry *g, char *out,
                                  size_t capacity) {
   double factor = check_factor(e, g), term = (double)g->x[0] - (double)e->x[0];
+  int share = e->rows == 1 && check_sums_to_one(e, 0); /* any other sum looks like a factor */
   if (!check_wrong(e, g, -1, 0))
     return snprintf(out, capacity, "the sign: every number is minus the expected one");
-  if (check_is_ratio(e, factor) && !check_wrong(e, g, factor, 0))
+  if (!share && check_is_ratio(e, factor) && !check_wrong(e, g, factor, 0))
     return snprintf(out, capacity, "a factor: every number is %.6g times the expected one", factor);
   if (check_size(e) > 1 && isfinite(term) && !check_wrong(e, g, 1, term))
     return snprintf(out, capacity, "a term: every number is the expected one plus %.6g", term);
@@ -420,8 +449,7 @@ static int check_hint_of_some(const check_entry *e, const check_entry *g, char *
   if (check_same_row(e, g))
     return snprintf(out, capacity, "every row differs from the expected one by the same row: is a"
                                    " bias missing, or one too many?");
-  if (check_columns_moved(e, g))
-    return snprintf(out, capacity, "the right columns in the wrong order");
+  if (check_columns_hint(e, g, out, capacity)) return 1;
   if (check_size(e) > 3 && check_largest(e) > 0 && check_wrong(e, g, 1, 0) == 1)
     return snprintf(out, capacity, "only one number is wrong: the first or last of a loop, or a"
                                    " case of its own?");
@@ -435,6 +463,10 @@ static int check_hint_of_some(const check_entry *e, const check_entry *g, char *
                     fabs(by), by > 0 ? "large" : "small");
   if (check_sums_to_zero(e) && !check_sums_to_zero(g))
     return snprintf(out, capacity, "every row should sum to 0");
+  if (!check_causal(e) && check_some_columns_hint(e, g, out, capacity)) return 1;
+  if (check_only_row_0(e, g) && !strncmp(e->name, "answers", 7))
+    return snprintf(out, capacity, "row 0 is right, all later rows are wrong: row 0 sees itself"
+                                   " alone, so it is right whatever the scores are");
   if (!check_causal(e) && check_only_row_0(e, g))
     return snprintf(out, capacity, "row 0 is right, all later rows are wrong: the row's index, or"
                                    " what comes from the rows before?");

@@ -7,7 +7,7 @@ enum { T = 5, D = 6, STEP = 3 };
 
 static void exercise(syn_context *c, syn_tape *t) {
   syn_random r = {check_seed(77)};
-  syn_tensor *x = random_tensor(t, T, D, &r, 1), *goal = random_tensor(t, T, D, &r, 1);
+  syn_tensor *x = random_tensor(t, T, D, &r, 0.4f), *goal = random_tensor(t, T, D, &r, 1);
   static const int keep[D] = {1, 0, 1, 1, 0, 1}; /* columns that dropout keeps */
   float w[D / 2], p[T][D], moved[T][D], products[T][T], y[T][D], dropped[T][D], dx[T][D];
   float rate = 0.4f;
@@ -43,7 +43,8 @@ static void exercise(syn_context *c, syn_tape *t) {
       for (products[i][k] = 0, j = 0; j < D / 2; j++) products[i][k] += HOLE;
   check_array("products", &products[0][0], T, T);
 
-  /* 5. y [T,D]: the rows of x times the root of D, so that they have the size of p, plus p */
+  /* 5. y [T,D]: the rows of x plus p. Embeddings begin with numbers of size 1 / sqrt(D), as x does
+     here. Each is multiplied by the root of D first, so that x is not lost beside p. */
   for (i = 0; i < T; i++)
     for (j = 0; j < D; j++) y[i][j] = HOLE;
   check_array("y", &y[0][0], T, D);

@@ -11,7 +11,7 @@ typedef struct sizes {
   float d, H, N, k, a, b;
 } sizes;
 static const sizes layers[LAYERS] = {
-  {64, 4, 30, 8, 6, 5}, {96, 2, 200, 12, 15, 14}, {512, 8, 40, 16, 7, 6}};
+  {64, 4, 30, 8, 6, 5}, {96, 2, 200, 12, 20, 15}, {512, 8, 40, 16, 7, 6}};
 
 /* Parameters that make the scores; the others of the layer are W_v [d,d] and W_o [d,d]. */
 static float parameters(int kind, sizes s) {
@@ -34,7 +34,7 @@ static float work(int kind, sizes s) {
   if (kind == R) return 0; /* the table is there */
   /* 7. FR: for each head and each of N tokens a product of two vectors of k numbers */
   if (kind == FR) return HOLE;
-  /* 8. D: the two matrices of each head */
+  /* 8. D: W1 once, W2 for each head */
   if (kind == D) return HOLE;
   /* 9. FD: its matrices; then for each head a product of two numbers for each of N tokens */
   return HOLE;

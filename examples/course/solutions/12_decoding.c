@@ -1,17 +1,17 @@
 /* Exercise 12   From logits to a text
 
    The "network" here is a table: row i are the logits of the token behind token i. A text begins
-   behind token 0 and ends with token 1. See lesson 12. Check it: make check N=12 */
+   behind token 1 and ends with token 0. See lesson 12. Check it: make check N=12 */
 
 #include "../check.h"
-enum { V = 5, LENGTH = 3, BEGIN = 0, END = 1 };
+enum { V = 5, LENGTH = 3, END = 0, BEGIN = 1 };
 
 static float table[V][V] = { /* [token before, next token] */
-  {-9, -2, 1.8f, 2.0f, 0.5f},
-  {-9, 0, 0, 0, 0},
-  {-9, 0.1f, -1, 3, 0.4f},
-  {-9, 0.2f, 0.3f, 0.6f, 1},
-  {-9, 1.5f, 1, -2, 0.3f}};
+  {0, -9, 0, 0, 0},
+  {-2, -9, 1.8f, 0.5f, 2.0f},
+  {3, -9, -1, 0.4f, 0.1f},
+  {1.5f, -9, 1, 0.3f, -2},
+  {0.2f, -9, 0.3f, 1, 0.6f}};
 
 /* 1. log p of every next token: z - log sum exp z */
 static void log_softmax(const float *z, float *log_p) {

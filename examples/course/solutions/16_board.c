@@ -64,8 +64,8 @@ static void four_bits(const float *w) {
 }
 
 static void exercise(syn_context *c, syn_tape *t) {
-  float w[ROWS * N], x[N], bytes[3], calls[2];
-  const float parameters = 35200, columns = 32, slice = 1700, work = 98765;
+  float w[ROWS * N], x[N], bytes[3], calls[2], last[2];
+  const float parameters = 35200, columns = 32, slice = 1700, work[2] = {98765, 102000};
   syn_random r = {check_seed(12)};
   (void)c, (void)t;
   for (int i = 0; i < ROWS * N; i++) w[i] = (float)(i / N + 1) * syn_random_normal(&r);
@@ -78,9 +78,12 @@ static void exercise(syn_context *c, syn_tape *t) {
   bytes[1] = parameters + 4 * parameters / columns;
   bytes[2] = parameters / 2 + 4 * parameters / columns;
   check_array("bytes as floats, in 8, in 4 bits", bytes, 1, 3);
-  /* 10. A token needs 98,765 multiply-adds. How many calls of 1,700 make it, and how many
-     multiply-adds are left for the last one? */
-  calls[0] = ceilf(work / slice);
-  calls[1] = work - (calls[0] - 1) * slice;
-  check_array("calls, multiply-adds of the last one", calls, 1, 2);
+  /* 10. A token of one network needs 98,765 multiply-adds, of another 102,000. How many calls of
+     1,700 make it, and how many multiply-adds are left for the last call? */
+  for (int i = 0; i < 2; i++) {
+    calls[i] = ceilf(work[i] / slice);
+    last[i] = work[i] - (calls[i] - 1) * slice;
+  }
+  check_array("calls", calls, 1, 2);
+  check_array("multiply-adds of the last call", last, 1, 2);
 }
