@@ -78,7 +78,7 @@ wrong 16 'W x' 'times the expected' 's/scale\[r\] \* x_scale \* sums/scale[r] * 
 has 'slides' '*build/slides.html*' "$(make slides 2>&1)"
 page=build/slides.html source=teacher/slides.md
 has 'a slide for each heading' "$(grep -c '^##* ' $source)" "$(grep -c '^<section' $page)"
-has 'each figure' "$(grep -c '^!' $source)" "$(grep -c '<svg' $page)"
+has 'each figure' "$(grep -c '^!' $source)" "$(grep -c '<svg viewBox' $page)"
 has 'nothing from a network' '' "$(grep -E 'src=|<link[^>]*href="http|@import|url\(' $page)"
 has 'links' "$(grep -o '](https:[^)]*)' $source | wc -l | tr -d ' ')" "$(grep -o '<a href="https:' $page | wc -l | tr -d ' ')"
 for number in $(sed 's/](https:[^)]*)//g' $source | grep -oE '[0-9]+\.[0-9]{3}' | sort -u); do
@@ -92,6 +92,9 @@ done
 has 'a lesson for each objective' 16 "$(sed -n '/What a student can do/,/^## Questions/p' teacher/README.md | grep -c '^[0-9]')"
 cp $source "$dir/slides.md" && echo '!lines expected/99.txt x 1 2 y' >>$source
 has 'a figure that is missing' '*slides.md line*expected/99.txt is not there*' "$(make slides 2>&1)"
+cp "$dir/slides.md" $source
+echo '!trace 1,2 a,b alt teacher/11.2.1.1.svg head' >>$source
+has 'a map of another shape' '*slides.md line*11.2.1.1.svg is no map of 2 rows, 2 columns*' "$(make slides 2>&1)"
 cp "$dir/slides.md" $source
 
 # -- what is no wrong number: a crash, a check that was taken away, a file that does not compile --

@@ -107,7 +107,7 @@ static void changes(syn_run *run, const char *path, const char *source, const ch
   puts("");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   static char words[DATES][40], digits[DATES][12], answer[LONGEST + 1];
   static syn_text in[DATES], out[DATES];
   syn_random r = {7};
@@ -148,8 +148,11 @@ int main(void) {
     right += !strcmp(answer, digits[0]);
   }
   printf("%d of %d new dates right\n", right, TESTS);
+  if (argc > 1) syn_model_save(&c, m, argv[1]);
   return c.status != SYN_OK;
 }
 
 /* To try: remove mh_dot_att from the decoder's text: what does the library say? STEPS = 180: what
-   is right first? Where does the decoder look then? */
+   is right first? Where does the decoder look then? `./dates dates.safetensors` also writes the
+   network, and `syn trace -m dates.safetensors --input "on 3 may 1987" -o page.html` (../../tools)
+   shows all its numbers. */
