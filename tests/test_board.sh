@@ -144,6 +144,9 @@ has 'a network that does not fit' \
 has 'a layer that is not for boards' \
   '2 syn: train --board pico2: a small model cannot have this kind of layer encoder.0 (aop)' \
   "$(train --board pico2 $own --d-model 8 --heads 2 --encoder aop)"
+is 'info of a layer that is not for boards says nothing else' \
+  'syn: a small model cannot have this kind of layer encoder.0 (aop)' \
+  "$("$SYN" info --task classify --encoder aop --d-model 8 --heads 2 --board pico2 2>&1)"
 has 'the layer, chosen with' '2 syn: train --board pico2: a small model cannot have *(aop)' \
   "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder aop)"
 has 'a network that fits' '0 syn: on an547: flash *--tokenizers yes --layout mve' \

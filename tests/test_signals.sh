@@ -73,18 +73,21 @@ is "one answer a line of the small model" 90 "$(wc -l <small | tr -d ' ')"
 at_least "the small model answers as run does" 87 "$(paste small answers | awk '$1 == $2' | wc -l | tr -d ' ')"
 embed --units 0.001,0.001,0.001 --output three_model.h
 same "units of each feature" gestures_model.h three_model.h
+embed --units 0.001$digits --output three_model.h
+same "units of 75 digits" gestures_model.h three_model.h
 embed --output one_model.h
 is "without units: another array" 1 "$(cmp -s gestures_model.h one_model.h; echo $?)"
-for bad in 0.1,0.2 1,2,3,4 x 1,x,3 1, 1,2,3, ,1 1,,3; do
-  refused "units $bad" "--units $bad: wanted one number, or 3 with commas between" \
+digits=$(printf '%070d' 0)
+for bad in 0.1,0.2 1,2,3,4 x 1,x,3 1, 1,2,3, ,1 1,,3 1e-46 1,1e39,1 0.1${digits}x; do
+  refused "units $bad" "--units $bad: wanted one number that float32 holds, or 3 with commas between" \
     embed --model g.st --units $bad --output x.h
 done
 right=$(cut -f1 test.tsv | paste - small | awk '$1 == $2' | wc -l)
 "$SYN" eval --reject --model g.st --data test.tsv --units 0.001 --json >curve
 is "eval --reject --units: the answers of the board" "$(awk "BEGIN { printf \"%.4f\", $right / 90 }")" \
   "$(head -1 curve | sed 's/.*"right":\([0-9.]*\).*/\1/')"
-printf 'wave\t1 40 3\n' >large.tsv
-refused "a number above 32767 units" "row 1 has the number 40, which is 40000 units; at most 32767: see --units" \
+printf 'wave\t1 2 3\nwave\t1 2 3 1 40 3\n' >large.tsv
+refused "a number above 32767 units" "large.tsv line 2 row 2 has the number 40, which is 40000 units; at most 32767: see --units" \
   eval --reject --model g.st --data large.tsv --units 0.001
 refused "units of tokens" "--units: *reads tokens, not numbers" eval --reject --model words.st --data words.tsv --units 2
 "$SYN" eval --model g.st --data test.tsv --units 2 >out 2>err

@@ -204,8 +204,11 @@ static void board_text(char *text, size_t size, const board_need *need, const bo
   }
 }
 
-static void board_print(const board *b, int json, const board_need *need, int fits) {
+/* The part of `info` that --board adds. */
+static void board_print(const board *b, int json, const board_need *need) {
   const core *k = &cores[b->core];
+  const board_need has = board_has(b, 0.0);
+  const int fits = board_share(need, &has) <= 1.0;
   const char *format =
       json ? "{\"board\":\"%s\",\"chip\":\"%s\",\"core\":\"%s\",\"mhz\":%d,\"flash\":%.0f,"
              "\"ram\":%.0f,\"stack\":%d,\"instructions\":%.0f,\"tokens_s\":%.2f,"
@@ -223,12 +226,12 @@ static void board_print(const board *b, int json, const board_need *need, int fi
          json ? (fits ? "true" : "false") : fits ? "yes" : "no");
 }
 
-/* The part of `info` that --board adds. A beam counts where --beam is given. */
-static void info_board(syn_context *c, const syn_model *m, const arguments *a) {
-  const board *b = board_find(opt_text(a, "board"));
+/* What the model needs there, for info --board. A beam counts where --beam is given. */
+static board_need info_need(syn_context *c, const syn_model *m, const board *b,
+                            const arguments *a) {
   const char *type = strcmp(opt_text(a, "type"), "auto") ? opt_text(a, "type") : NULL;
-  board_need need, has = board_has(b, 0.0);
+  board_need need;
   board_needs(c, m, b, type, opt_given(a, "beam") ? opt_int(a, "beam") : 0, &need);
   check(c);
-  board_print(b, opt_flag(a, "json"), &need, board_share(&need, &has) <= 1.0);
+  return need;
 }

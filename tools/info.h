@@ -184,10 +184,14 @@ static int run_info(const arguments *a) {
   description d;
   syn_model *m;
   syn_cost total;
+  const board *b = NULL;
+  board_need need;
   context_open(&c, a);
-  if (*opt_text(a, "board")) board_find(opt_text(a, "board")); /* a wrong name ends here */
-  if (!*opt_text(a, "board")) say_idle(a, "type", "there is no --board");
+  memset(&need, 0, sizeof need);
+  if (*opt_text(a, "board")) b = board_find(opt_text(a, "board"));
+  if (!b) say_idle(a, "type", "there is no --board");
   m = info_model(&c, a);
+  if (b) need = info_need(&c, m, b, a); /* a model that is not for boards ends here */
   memset(&d, 0, sizeof d);
   d.m = m;
   d.json = opt_flag(a, "json");
@@ -203,7 +207,7 @@ static int run_info(const arguments *a) {
            "token decoded, by attention to the source per token of the source\n\n", d.length);
   info_types(&d);
   info_plan(&d, &c, a);
-  if (*opt_text(a, "board")) info_board(&c, m, a);
+  if (b) board_print(b, d.json, &need);
   syn_model_free(m);
   return 0;
 }

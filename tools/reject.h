@@ -18,29 +18,33 @@ typedef struct rejecter {
   int *ids, capacity;
   number_list unit, x;     /* of features: --units; the rows of a source */
   int features, rows, fed; /* numbers of a row, 0: tokens; rows of the source, those that were fed */
+  const char *path;        /* of the source and its line */
+  unsigned long line;
 } rejecter;
 
 /* x = --units: one number for all features, or one for each. Exits where it is none of that. */
 static const float *units_read(number_list *x, const syn_model *m, const arguments *a) {
   const size_t f = (size_t)syn_model_config(m)->src_features;
   const char *at = opt_text(a, "units"), *given = at;
-  char digits[64];
+  char *digits = (char *)take(strlen(at) + 1, 1);
   double value = 1.0;
   int whole = 0; /* the numbers end where the text ends */
   if (!*at) return NULL;
   if (!f) fail(WRONG_USE, "--units: %s reads tokens, not numbers", opt_text(a, "model"));
   x->at = (float *)take(f, sizeof *x->at);
   for (;; at++) {
-    snprintf(digits, sizeof digits, "%.*s", (int)strcspn(at, ","), at);
-    if (!parse_number(digits, &value)) break;
+    memcpy(digits, at, strcspn(at, ","));
+    digits[strcspn(at, ",")] = 0;
+    if (!parse_number(digits, &value) || !fits_float(value)) break;
     x->at[x->count++] = (float)value;
     at += strcspn(at, ",");
     whole = !*at;
     if (whole || x->count == f) break;
   }
   if (!whole || (x->count != 1 && x->count != f))
-    fail(WRONG_USE, "--units %s: wanted one number, or %lu with commas between", given,
-         (unsigned long)f);
+    fail(WRONG_USE, "--units %s: wanted one number that float32 holds, or %lu with commas between",
+         given, (unsigned long)f);
+  free(digits);
   for (; x->count < f; x->count++) x->at[x->count] = (float)value;
   return x->at;
 }
@@ -90,6 +94,8 @@ static int reject_begin(rejecter *r, syn_text text, const char *path, unsigned l
   if (r->features) {
     r->rows = read_rows(&r->x, text, r->features, path, line);
     r->fed = 0;
+    r->path = path;
+    r->line = line;
     return syn_small_source(r->s, NULL, 0);
   }
   count = syn_small_encode(r->s, text, r->ids, r->capacity);
@@ -103,8 +109,9 @@ static int reject_feed(rejecter *r) {
   for (i = 0; i < r->features && r->fed < r->rows; i++) {
     const double q = (double)x[i] / (r->unit.at ? (double)r->unit.at[i] : 1.0);
     if (!(fabs(q) <= 32767.0))
-      fail(FAILED_JOB, "row %d has the number %g, which is %g units; at most 32767: see --units",
-           r->fed + 1, (double)x[i], q);
+      fail(FAILED_JOB,
+           "%s line %lu row %d has the number %g, which is %g units; at most 32767: see --units",
+           r->path, r->line, r->fed + 1, (double)x[i], q);
     row[i] = (int16_t)(q < 0.0 ? q - 0.5 : q + 0.5);
   }
   error = syn_small_feed(r->s, r->fed < r->rows ? row : NULL);
