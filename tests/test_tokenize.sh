@@ -92,7 +92,22 @@ refuses 'an added token' added.json 'added.json: added_tokens: a token that is n
 printf '%s' "{$level, $model}" | sed 's/"b": 1/"b": 0/' >twice.json
 refuses 'a number twice' twice.json "twice.json: the tokens 'a' and 'b' have the number 0"
 printf '%s' "{$model}" >none.json
-refuses 'no pre-tokenizer' none.json 'none.json: pre_tokenizer: null is not read'
+wanted='of a gpt2 are wanted: ByteLevel, with Split or Digits before it, no others'
+refuses 'no pre-tokenizer' none.json "none.json: normalizer and pre_tokenizer: $wanted"
+for type in Metaspace WhitespaceSplit BertPreTokenizer; do
+  printf '%s' "{\"pre_tokenizer\": {\"type\": \"$type\"}, $model}" >other.json
+  refuses "$type before BPE of bytes" other.json "other.json: normalizer and pre_tokenizer: $wanted"
+done
+printf '%s' "{\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"model\": {\"type\": \"WordPiece\", \
+  \"continuing_subword_prefix\": \"##\", \"vocab\": {\"[UNK]\": 0, \"a\": 1}}}" >clean.json
+refuses 'WordPiece without cleaning' clean.json \
+  'clean.json: normalizer and pre_tokenizer: of a wordpiece are wanted: BertNormalizer and BertPreTokenizer, no others'
+printf '%s' "{$level, \"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0]]}}" >level.json
+refuses 'ByteLevel before unigrams' level.json \
+  'level.json: normalizer and pre_tokenizer: of a unigram are wanted: Metaspace, or Replace of spaces by U+2581, no others'
+printf '%s' '{"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}, "model": {"type": "Unigram", "unk_id": 0,
+  "vocab": [["<unk>", 0]]}}' >low.json
+refuses 'another mark of spaces' low.json 'low.json: Metaspace: another replacement than U+2581 is not read'
 printf '%s' '{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},
   {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]}, "model": {"type": "BPE", "byte_fallback": true,
   "vocab": {"<unk>": 0, "<0x21>": 1, "▁": 2, "a": 3, "▁a": 4}, "merges": ["▁ a"]}}' >spells.json

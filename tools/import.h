@@ -2545,7 +2545,8 @@ static void checkpoint_tokenizer(checkpoint *p) {
   const char *wanted = p->options->tokenizer, *folder = wanted ? wanted : p->path;
   const size_t rows = (size_t)p->vocabulary[SYN_TGT].count;
   const int *named = p->vocabulary[SYN_TGT].special;
-  /* begin and end of the configuration; a decoder of seq2seq may begin with any token */
+  /* of a tokenizer beside it: begin and end of the configuration, whatever others are named so; a
+     decoder of seq2seq may begin with any token */
   const int special[4] = {-1, -1, p->encoder.size ? -1 : named[SYN_BEGIN], named[SYN_END]};
   char *file = tokenizer_path(folder), *list = path_inside(folder, "vocab.json");
   int side;
@@ -2559,7 +2560,8 @@ static void checkpoint_tokenizer(checkpoint *p) {
     free(model);
   }
   if (!p->tokenizers[SYN_TGT] && (wanted || strcmp(file, p->path)))
-    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] = tokenizer_read(p->c, folder, rows, special);
+    p->tokenizers[SYN_SRC] = p->tokenizers[SYN_TGT] =
+        tokenizer_read(p->c, folder, rows, wanted ? NULL : special);
   for (side = 0; side < 2; side++)
     if (p->tokenizers[side]) tokenizer_specials(p, side);
   if (p->options->report && p->tokenizers[SYN_TGT])

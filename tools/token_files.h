@@ -17,7 +17,8 @@ typedef struct token_list {
   int *merges; /* [n_merges,2] */
   size_t n_merges, merge_cap;
   numbered *sorted; /* [count] tokens in the order of their names; null: not yet */
-  json tree;    /* what names and charsmap lie in */
+  unsigned pipeline; /* HF_... of the parts that a tokenizer.json has */
+  json tree;         /* what names and charsmap lie in */
   buffer bytes, more, charsmap;
 } token_list;
 
@@ -352,6 +353,9 @@ static syn_tokenizer *read_vocab_json(syn_context *c, token_list *l, const char 
    >>tool tokenizer.json   the tokenizers of Hugging Face
    ============================================================================================== */
 
+/* Parts of a pipeline that belong to some kinds of tokenizers alone. */
+enum { HF_BYTES = 1, HF_SPACES = 2, HF_WORDS = 4, HF_BERT = 8, HF_SPLIT = 16, HF_MAP = 32 };
+
 /* Calls for each part of a pipeline: the value itself, or those of a Sequence. */
 typedef void (*hf_part)(token_list *l, const json_value *v, const char *type);
 static void hf_each(token_list *l, const json_value *v, const char *list, hf_part call) {
@@ -398,9 +402,11 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
   const json_value *map = json_get(j, v, "precompiled_charsmap"),
                    *pattern = json_get(j, v, "pattern");
   if (!strcmp(type, "Precompiled")) {
+    l->pipeline |= HF_MAP;
     if (map && map->kind == JSON_TEXT) put_base64(&l->charsmap, map->text);
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
     l->parts.options |= SYN_PIECES_SPACE;
+    l->pipeline |= HF_MAP;
   } else if ((!strcmp(type, "Replace") && (json_is(json_get(j, pattern, "Regex"), " {2,}") ||
                                            json_is(json_get(j, pattern, "Regex"), "^ +| +$"))) ||
              json_true(json_get(j, v, "strip_right"))) {
@@ -413,10 +419,13 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
     if (!json_true(json_get(j, v, "clean_text")) ||
         !json_true(json_get(j, v, "handle_chinese_chars")))
       hf_refuse(l, "BertNormalizer", "clean_text or handle_chinese_chars: false");
+    l->pipeline |= HF_BERT;
     if (lower) l->parts.options |= SYN_PIECES_LOWER;
   } else if (strcmp(type, "Replace") || !json_is(json_get(j, pattern, "String"), " ") ||
              !json_is(json_get(j, v, "content"), "\xE2\x96\x81")) {
     hf_refuse(l, "normalizer", type);
+  } else {
+    l->pipeline |= HF_SPACES;
   }
 }
 
@@ -438,27 +447,56 @@ static void hf_pre_tokenizer(token_list *l, const json_value *v, const char *typ
   const json *j = &l->tree;
   if (!strcmp(type, "ByteLevel")) {
     const json_value *regex = json_get(j, v, "use_regex");
+    l->pipeline |= HF_BYTES;
     if (json_true(json_get(j, v, "add_prefix_space")))
       hf_refuse(l, "ByteLevel", "add_prefix_space: true");
     if (regex && !json_true(regex) && !(l->parts.options & SYN_PIECES_GPT4))
       hf_refuse(l, "ByteLevel", "use_regex: false");
   } else if (!strcmp(type, "Metaspace")) {
     const json_value *scheme = json_get(j, v, "prepend_scheme"),
-                     *add = json_get(j, v, "add_prefix_space");
+                     *add = json_get(j, v, "add_prefix_space"),
+                     *space = json_get(j, v, "replacement");
+    l->pipeline |= HF_SPACES;
+    if (space && !json_is(space, "\xE2\x96\x81"))
+      hf_refuse(l, "Metaspace", "another replacement than U+2581");
     if (!json_is(scheme, "never") && (scheme || !add || json_true(add)))
       l->parts.options |= SYN_PIECES_SPACE;
   } else if (!strcmp(type, "Split")) {
     if (!hf_split(j, v)) hf_refuse(l, "pre_tokenizer", "this expression of Split");
     l->parts.options |= hf_split(j, v);
+    l->pipeline |= HF_SPLIT;
   } else if (!strcmp(type, "Digits")) {
     if (!json_true(json_get(j, v, "individual_digits")))
       hf_refuse(l, "Digits", "individual_digits: false");
     l->parts.options |= SYN_PIECES_DIGIT;
+    l->pipeline |= HF_SPLIT;
   } else if (!strcmp(type, "WhitespaceSplit")) {
     l->parts.options |= SYN_PIECES_TRIM;
+    l->pipeline |= HF_MAP;
   } else if (strcmp(type, "BertPreTokenizer")) {
     hf_refuse(l, "pre_tokenizer", type);
+  } else {
+    l->pipeline |= HF_WORDS;
   }
+}
+
+/* Each kind computes the parts of its own models: those it must have, and those it may. */
+static void hf_pipeline(const token_list *l, const char *kind) {
+  static const struct {
+    const char *kind;
+    unsigned must, may;
+    const char *wanted;
+  } kinds[] = {
+      {"gpt2", HF_BYTES, HF_SPLIT, "ByteLevel, with Split or Digits before it"},
+      {"wordpiece", HF_WORDS | HF_BERT, 0, "BertNormalizer and BertPreTokenizer"},
+      {"unigram", HF_SPACES, HF_MAP, "Metaspace, or Replace of spaces by U+2581"},
+      {"llama", HF_SPACES, HF_MAP, "Metaspace, or Replace of spaces by U+2581"}};
+  size_t i = 0;
+  while (strcmp(kinds[i].kind, kind)) i++;
+  if ((l->pipeline & kinds[i].must) != kinds[i].must ||
+      l->pipeline & ~(kinds[i].must | kinds[i].may))
+    fail(FAILED_JOB, "%s: normalizer and pre_tokenizer: of a %s are wanted: %s, no others", l->path,
+         kind, kinds[i].wanted);
 }
 
 /* Special tokens are in no text. Others cut a text before all else, as pieces of the user do.
@@ -522,7 +560,6 @@ static void hf_plain(token_list *l, const json_value *model, const char *names) 
 static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t rows) {
   const json *j = &l->tree;
   const json_value *model = json_get(j, j->at, "model"), *type = json_get(j, model, "type");
-  const json_value *first = json_get(j, j->at, "pre_tokenizer");
   const int unigram = json_is(type, "Unigram"), words = json_is(type, "WordPiece");
   const int spells = json_true(json_get(j, model, "byte_fallback"));
   const int bytes = !unigram && !words && !spells;
@@ -542,10 +579,10 @@ static syn_tokenizer *read_tokenizer_json(syn_context *c, token_list *l, size_t 
   if (spells) l->parts.options |= SYN_PIECES_BYTES;
   if (bytes && json_true(json_get(j, model, "ignore_merges"))) l->parts.options |= SYN_PIECES_WHOLE;
   hf_each(l, json_get(j, j->at, "normalizer"), "normalizers", hf_normalizer);
-  hf_each(l, first, "pretokenizers", hf_pre_tokenizer);
+  hf_each(l, json_get(j, j->at, "pre_tokenizer"), "pretokenizers", hf_pre_tokenizer);
   hf_added(l, bytes);
-  if (bytes && (!first || first->kind == JSON_NULL)) hf_refuse(l, "pre_tokenizer", "null");
   kind = unigram ? "unigram" : words ? "wordpiece" : bytes ? "gpt2" : "llama";
+  hf_pipeline(l, kind);
   return token_list_end(c, l, kind, rows);
 }
 
