@@ -70,6 +70,11 @@ cp -r made/ct2-6 made/ct2-json
 sed 's/.*/"&"/; 1s/^/[/; $!s/$/,/; $s/$/]/' made/ct2-6/source_vocabulary.txt >made/ct2-json/shared_vocabulary.json
 rm made/ct2-json/*.txt
 answers ct2-json 6
+echo '{"layer_norm_epsilon": null}' >made/ct2-json/config.json
+answers ct2-json 6
+echo '{"layer_norm_epsilon": 0.001}' >made/ct2-json/config.json
+has 'an epsilon of config.json' '*norm(eps=0.001) -> ffl*' "$("$SYN" import made/ct2-json -o m.safetensors)"
+is 'no other epsilon' 0 "$("$SYN" import made/ct2-json -o m.safetensors | grep -c eps=1e-05)"
 # GGUF: gpt2; llama with its tokenizer, in four types of blocks
 answers gguf-f16 5
 answers gguf-q8_0 5

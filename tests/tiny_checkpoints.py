@@ -515,7 +515,14 @@ def ct2_files(folder, t, version):
         elif not (version > 2 and name == "decoder/projection/bias"):
             items.append((name, shape, 0, raw))
     if version > 2:
-        items += [(f"{side}/num_heads", [], 2, struct.pack("<h", 2)) for side in ("encoder", "decoder")]
+        for side in ("encoder", "decoder"):
+            items.append((f"{side}/num_heads", [], 2, struct.pack("<h", 2)))
+            for key, value in (("multi_query_attention", 0), ("pre_norm", 1), ("activation", 0), ("scale_embeddings", 1)):
+                items.append((f"{side}/{key}", [], 1, struct.pack("<b", value)))
+        items.append(("encoder/embeddings_merge", [], 1, b"\0"))
+        items += [(f"decoder/alignment_{key}", [], 2, struct.pack("<h", value)) for key, value in (("layer", -1), ("heads", 1))]
+        items += [(f"decoder/{key}", [], 1, b"\0")
+                  for key in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding")]
         items += [("bias", [VOCABULARY], 0, t.stored["decoder/projection/bias"][2])]
     data = struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", 5, len(items))
     for name, shape, kind, raw in items:

@@ -1552,7 +1552,18 @@ static void ct2_sublayer(checkpoint *p, const char *side, int at, const char *na
   }
 }
 
-static void ct2_side(checkpoint *p, const char *side) {
+/* The epsilon of all norms: config.json of later versions may have one. */
+static double ct2_epsilon(checkpoint *p, const char *folder) {
+  char *path = path_inside(folder, "config.json");
+  if (file_exists(path)) {
+    p->config = json_parse(read_file(path), path);
+    p->known = (unsigned char *)take(p->config.count, 1);
+  }
+  free(path);
+  return p->config.count ? key_number(p, "layer_norm_epsilon", 1e-5) : 1e-5;
+}
+
+static void ct2_side(checkpoint *p, const char *side, double eps) {
   const int decoder = *side == 'd';
   buffer *text = decoder ? &p->decoder : &p->encoder;
   const foreign *first;
@@ -1572,17 +1583,23 @@ static void ct2_side(checkpoint *p, const char *side) {
   ct2_must(p, side, "num_source_embeddings", 1);
   ct2_must(p, side, "start_from_zero_embedding", 0);
   ct2_must(p, side, "layernorm_embedding", 0);
+  ct2_must(p, side, "multi_query_attention", 0);
+  ct2_must(p, side, "alibi", 0);
   put_line(text,
-           "pos(layout=tensor2tensor, first=1) -> repeat(%d, res(norm(eps=1e-5) -> syn_att(V, "
+           "pos(layout=tensor2tensor, first=1) -> repeat(%d, res(norm(eps=%.9g) -> syn_att(V, "
            "heads=%d, bias=1)) -> ",
-           layers, heads);
-  if (decoder) put_line(text, "res(norm(eps=1e-5) -> mh_dot_att(heads=%d, bias=1)) -> ", heads);
-  put_line(text, "res(norm(eps=1e-5) -> ffl(%d, relu))) -> norm(eps=1e-5)", (int)first->shape[0]);
+           layers, eps, heads);
+  if (decoder)
+    put_line(text, "res(norm(eps=%.9g) -> mh_dot_att(heads=%d, bias=1)) -> ", eps, heads);
+  put_line(text, "res(norm(eps=%.9g) -> ffl(%d, relu))) -> norm(eps=%.9g)", eps,
+           (int)first->shape[0], eps);
   ct2_sublayer(p, side, 0, "self_attention", 0);
   if (decoder) ct2_sublayer(p, side, 1, "attention", 1);
   ct2_sublayer(p, side, 1 + decoder, "ffn", -1);
-  put_line(&p->rules, "%s.2.g %s/layer_norm/gamma\n%s.2.b %s/layer_norm/beta\n", side, side, side,
-           side);
+  put_line(&p->rules,
+           "%s.2.g %s/layer_norm/gamma\n%s.2.b %s/layer_norm/beta\n- %s/embeddings_merge\n"
+           "- %s/alignment_*\n- %s/alibi_use_positive_positions\n- %s/scale_alibi\n",
+           side, side, side, side, side, side, side, side);
   p->k.d_model = (int)(first->rank == 2 ? first->shape[1] : 0);
   p->k.heads = heads;
 }
@@ -1656,6 +1673,7 @@ static void ct2_read(checkpoint *p, const char *folder, const char *path) {
   const char *spec = ct2_text(&r);
   uint32_t i, count;
   size_t stored;
+  double eps;
   if (version < 2 || version > 6 || strncmp(spec, "Transformer", 11) || strstr(spec, "Decoder"))
     fail(FAILED_JOB,
          "%s: version %lu of %s is not read; wanted: 2 to 6, TransformerBase, "
@@ -1682,8 +1700,9 @@ static void ct2_read(checkpoint *p, const char *folder, const char *path) {
   p->k.task = "seq2seq";
   p->k.tie = "none";
   p->k.dropout = 0.1f;
-  ct2_side(p, "encoder");
-  ct2_side(p, "decoder");
+  eps = ct2_epsilon(p, folder);
+  ct2_side(p, "encoder", eps);
+  ct2_side(p, "decoder", eps);
   length_is(p, 512, 0);
   put_line(&p->rules,
            "src.embed encoder/embeddings%s/weight\ntgt.embed decoder/embeddings/weight\n"
