@@ -83,8 +83,9 @@ int main(void) {
   int kind, n, rows;
   for (kind = 0; kind < 8; kind++) {
     static int16_t x[SAMPLES];
-    sound s = {{0}, 0, {0}, {0}};
+    static sound s;
     uint32_t noise = 1;
+    memset(&s, 0, sizeof s);
     for (n = rows = 0; n < SAMPLES; n++) {
       int16_t row[SOUND_BANDS];
       char name[40];
