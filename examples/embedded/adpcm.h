@@ -1,5 +1,5 @@
-/* adpcm.h   sound of 4 bits a sample (ADPCM): the difference to the sample before, in steps that grow
-   where differences are large and shrink where they are small, as in Yamaha's ADPCM-B. */
+/* adpcm.h   sound of 4 bits a sample (ADPCM): the difference to the sample before, in steps that
+   grow where differences are large and shrink where they are small, as in Yamaha's ADPCM-B. */
 #ifndef ADPCM_H
 #define ADPCM_H
 #include <stdint.h>

@@ -22,6 +22,7 @@ static uint64_t ram[(keywords_RAM + 7) / 8];
 static struct {
   syn_small *model;
   sound sound;
+  int16_t row[SOUND_BANDS];
   uint32_t rows; /* that were fed */
 } all;
 
@@ -35,14 +36,17 @@ static void keywords_begin(void) {
   memset(&all.sound, 0, sizeof all.sound);
   syn_small_source(all.model, NULL, 0);
 }
-/* Feeds the row that a sample may complete. Returns 0 or an error. A function of its own, because
-   `make table` counts its instructions and not those of the caller. */
-__attribute__((noinline)) static int keywords_sample(int16_t sample) {
-  int16_t row[SOUND_BANDS];
-  if (!sound_add(&all.sound, sample, row)) return 0;
+/* Adds a sample; 1: a row is complete. A function of its own: `make table` counts its instructions,
+   not those of demo_line, and its stack is free again when the network computes. */
+__attribute__((noinline)) static int keywords_hear(int16_t sample) {
+  return sound_add(&all.sound, sample, all.row);
+}
+/* Feeds the row that a sample may complete. Returns 0 or an error. */
+static int keywords_sample(int16_t sample) {
+  if (!keywords_hear(sample)) return 0;
   keywords_step();
   all.rows++;
-  return syn_small_feed(all.model, row);
+  return syn_small_feed(all.model, all.row);
 }
 /* The sound has ended. Returns the word or an error. */
 static int keywords_end(void) {

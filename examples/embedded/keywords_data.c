@@ -1,14 +1,17 @@
 /* keywords_data.c   data for keywords.c: ten words and "other", spoken by espeak-ng.
 
-     keywords_data train|valid|test|accent COUNT SEED   lines "label TAB numbers" for syn train, eval
-     keywords_data sounds COUNT SEED        "hexadecimal digits TAB label": sounds of test for a board
-     keywords_data pack <FILE               lines of syn train, shortened: a character a number
-     keywords_data unpack COPIES SEED <FILE the reverse; copies differ in place, volume and noise
+     cc -O2 keywords_data.c -o keywords_data -lm
+     keywords_data train|few|valid|test|accent COUNT SEED  "label TAB numbers" for syn train, eval
+     keywords_data sounds COUNT SEED         "digits TAB label": words of test for keywords.c
+     keywords_data pack <FILE                makes lines of syn short, a character a number
+     keywords_data unpack COPIES SEED <FILE  the reverse; copies differ in place, volume, noise
 
    The voices are variants of espeak-ng (of throat and mouth) times accents of English. `test` and
    `valid` have variants of their own, `accent` has those of test with an accent that no other part
-   has. Words for "other" differ, too. Speed, pitch, volume, noise and place in the window are drawn
-   at random. Only the first five parts need the program espeak-ng, whose output has no licence. */
+   has. Words for "other" differ, too. Speed, pitch, volume, noise (5 to 35 dB below the word) and
+   place in the window are drawn at random. A word of `train` comes in three windows, each with
+   another length of the throat; `few` has the same voices, a window for each word. The parts and
+   sounds need the program espeak-ng, whose licence (GPL 3) is not one of what it speaks. */
 #define _POSIX_C_SOURCE 200809L
 #include "adpcm.h"
 #include "sound.h"
@@ -19,7 +22,7 @@
 enum { ROWS = 28, SAMPLES = SOUND_WINDOW + (ROWS - 1) * SOUND_HOP, NUMBERS = ROWS * SOUND_BANDS };
 enum { WAV_RATE = 22050, WAV_MOST = 4 * WAV_RATE, UNIT = 128 };
 enum { SILENCE = 24 * 256 };
-enum { COPIES = 2 }; /* windows of training from a word that was spoken once */
+enum { COPIES = 3 }; /* windows of training from a word that was spoken once */
 enum { WORDS = 10, OTHERS = 2 }; /* of 12 sounds two are "other" */
 
 static const char *const words[WORDS] = {"yes",  "no",    "up", "down", "left",
@@ -38,18 +41,20 @@ static const char unheard_others[] =
     "cloud jacket bridge lesson pepper wolf";
 static const part parts[] = {
     {"train",
-     "m1 m2 m3 m5 m6 m8 f1 f2 f4 klatt klatt3 klatt5 Alex Alicia Andy Annie Denis Diogo Gene Henrique "
-     "Hugo Jacky Lee Marco Mario Michael adam anika antonio aunty belinda benjamin boris david "
-     "ed edward grandma iven john linda marcelo max miguel norbert paul pedro quincy rob",
+     "m1 m2 m3 m5 m6 m8 f1 f2 f4 klatt klatt3 klatt5 Alex Alicia Andy Annie Denis Diogo Gene "
+     "Henrique Hugo Jacky Lee Marco Mario Michael adam anika antonio aunty belinda benjamin "
+     "boris david ed edward grandma iven john linda marcelo max miguel norbert paul pedro "
+     "quincy rob",
      accents,
-     "one two three four five six seven eight nine ten cat dog bird house tree happy wow bed learn "
-     "follow forward visual backward water table chair green blue red black white morning evening "
-     "apple orange sugar paper pencil school teacher mother father sister brother doctor light desk "
-     "kitchen coffee butter bread milk rain snow wind sun moon star river mountain ocean city street "
-     "car train plane ship boat horse cow sheep fish flower grass leaf stone fire hand foot head eye "
-     "mouth nose hair open close play quit back next low high fast slow big small warm ill good bad "
-     "sit pop drop nap lift light ride wrong long cup nut hut goal coat soap tap dot "
-     "got note known town drown brown guess chess rest kept laugh cough soft"},
+     "one two three four five six seven eight nine ten cat dog bird house tree happy wow bed "
+     "learn follow forward visual backward water table chair green blue red black white "
+     "morning evening apple orange sugar paper pencil school teacher mother father sister "
+     "brother doctor light desk kitchen coffee butter bread milk rain snow wind sun moon "
+     "star river mountain ocean city street car train plane ship boat horse cow sheep fish "
+     "flower grass leaf stone fire hand foot head eye mouth nose hair open close play quit "
+     "back next low high fast slow big small warm ill good bad sit pop drop nap lift light "
+     "ride wrong long cup nut hut goal coat soap tap dot got note known town drown brown "
+     "guess chess rest kept laugh cough soft"},
     {"valid", "m4 f3 klatt2 robert steph Gene2", accents,
      "hello summer winter computer engine finger guitar hammer island jungle kettle ladder"},
     {"test", unheard, accents, unheard_others},
@@ -101,14 +106,15 @@ static int speak(const part *p, const char *word, int16_t *wav) {
   return pclose(pipe) ? 0 : count;
 }
 /* The sound between its first and last loud samples, at 8,000 Hz: up to 3,800 Hz are left by a
-   low-pass filter, a windowed sinc of 64 samples. 441 samples become 160. */
-static int resample(const int16_t *wav, int count, double *x) {
-  static double filter[160][64];
+   low-pass filter, a windowed sinc of 64 samples. `step` samples become 160: 441 for the voice as it
+   is, fewer for a longer throat, more for a shorter one. */
+static int resample(const int16_t *wav, int count, int step, double *x) {
+  static double filter[160][64]; /* for each fraction of a sample */
   const double pi = 3.14159265358979, cut = 2 * 3800.0 / WAV_RATE;
   int most = 0, first = 0, n, i;
   for (n = filter[0][31] == 0 ? 0 : 160; n < 160; n++)
     for (i = 0; i < 64; i++) {
-      const double t = n * 441 % 160 / 160.0 + 31 - i, angle = pi * cut * t;
+      const double t = n / 160.0 + 31 - i, angle = pi * cut * t;
       filter[n][i] = cut * (angle * angle < 1e-12 ? 1 : sin(angle) / angle) *
                      (0.5 + 0.5 * cos(pi * t / 32.5));
     }
@@ -116,11 +122,11 @@ static int resample(const int16_t *wav, int count, double *x) {
     if (abs(wav[i]) > most) most = abs(wav[i]);
   while (first < count && abs(wav[first]) < most / 40) first++;
   while (count > first && abs(wav[count - 1]) < most / 40) count--;
-  for (n = 0; n < SAMPLES && first + n * 441 / 160 < count; n++) {
-    const int begin = first + n * 441 / 160 - 31;
+  for (n = 0; n < SAMPLES && first + n * step / 160 < count; n++) {
+    const int begin = first + n * step / 160 - 31;
     x[n] = 0;
     for (i = begin < 0 ? -begin : 0; i < 64 && begin + i < count; i++)
-      x[n] += wav[begin + i] * filter[n % 160][i];
+      x[n] += wav[begin + i] * filter[n * step % 160][i];
   }
   return n;
 }
@@ -169,7 +175,7 @@ static void put_sound(const int16_t *samples) {
   int i;
   for (i = 0; i < SAMPLES; i++) putchar("0123456789abcdef"[encode(&a, samples[i])]);
 }
-/* `count` words, each in `copies` windows. */
+/* `count` words, each in `copies` windows, with other throats where there are more than one. */
 static int make(const part *p, int as_sound, int count, int copies) {
   static int16_t sound[SAMPLES], wav[WAV_MOST];
   static double x[SAMPLES];
@@ -183,10 +189,9 @@ static int make(const part *p, int as_sound, int count, int copies) {
     if (known || uniform(0, 1) < 0.85) { /* or noise alone */
       size = speak(p, known ? label : other, wav);
       if (size < WAV_RATE / 10) return fprintf(stderr, "keywords_data: espeak-ng fails\n"), 1;
-      size = resample(wav, size, x);
     }
     for (k = 0; k < copies; k++) {
-      mix(x, size, sound);
+      mix(x, resample(wav, size, copies > 1 ? (int)uniform(370, 515) : 441, x), sound);
       if (as_sound) put_sound(sound), printf("\t%s\n", label);
       else printf("%s", label), put_rows(sound), printf("\n");
     }
@@ -241,8 +246,10 @@ int main(int count, char **arguments) {
   if (count == 2 && !strcmp(arguments[1], "pack")) return pack();
   if (count == 4 && !strcmp(arguments[1], "unpack") && n > 0) return unpack(n);
   if (count == 4 && !strcmp(arguments[1], "sounds")) return make(&parts[2], 1, n, 1);
+  if (count == 4 && !strcmp(arguments[1], "few")) return make(&parts[0], 0, n, 1);
   for (i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (count == 4 && !strcmp(arguments[1], parts[i].name)) return make(&parts[i], 0, n, i ? 1 : COPIES);
-  return fprintf(stderr, "keywords_data train|valid|test|accent|sounds COUNT SEED, pack, "
-                         "unpack COPIES SEED\n"), 2;
+    if (count == 4 && !strcmp(arguments[1], parts[i].name))
+      return make(&parts[i], 0, n, i ? 1 : COPIES);
+  return fprintf(stderr, "keywords_data train|few|valid|test|accent|sounds COUNT SEED, "
+                         "pack, unpack COPIES SEED\n"), 2;
 }
