@@ -1117,7 +1117,8 @@ enum {
   SYN_PIECES_GPT4 = 16,   /* gpt2: parts as of Llama 3 and Qwen2, see >>tokenizer gpt2 */
   SYN_PIECES_DIGIT = 32,  /* gpt2: each digit is a part */
   SYN_PIECES_DIGITS = 64, /* gpt2: at most three digits are a part */
-  SYN_PIECES_WHOLE = 128  /* gpt2: a part that is a token is not merged from bytes */
+  SYN_PIECES_WHOLE = 128, /* gpt2: a part that is a token is not merged from bytes */
+  SYN_PIECES_NFC = 256    /* gpt2: between pieces of the user texts are composed, as by SYN_NFC */
 };
 
 /* A tokenizer of a published model, from the parts of its files. Names are spelled as there: with
@@ -21446,14 +21447,38 @@ static void syn__gpt2_part(const syn_tokenizer *t, syn_text part, syn__ids *out)
   for (k = 0; k < s.count; k = s.next[k]) syn__ids_add(out, s.id[k] ? s.id[k] : SYN_UNKNOWN);
 }
 
-/* Part after part; of one that is longer than a segment each segment is merged for itself. */
-static void syn__gpt2_parts(const syn_tokenizer *t, syn_text text, syn__ids *out) {
+/* Part after part, but for one that ends in the last `more` bytes, which waits for what follows;
+   returns the bytes that were read. Of a part that is longer than a segment each segment is merged
+   for itself. */
+static size_t syn__gpt2_parts(const syn_tokenizer *t, syn_text text, size_t more, syn__ids *out) {
   size_t at = 0, end, size;
   for (; at < text.size; at = end) {
-    for (end = syn__part_end(text, at, t->pieces->options); at < end; at += size) {
+    end = syn__part_end(text, at, t->pieces->options);
+    if (end + more > text.size) return at;
+    for (; at < end; at += size) {
       size = end - at < SYN__SEGMENT ? end - at : SYN__SEGMENT;
       syn__gpt2_part(t, syn__text_of(text.at + at, size), out);
     }
+  }
+  return at;
+}
+
+/* The same of a text that is composed (SYN_PIECES_NFC), which goes through a window. */
+static void syn__gpt2_text(const syn_tokenizer *t, syn_text text, syn__ids *out) {
+  char window[2 * SYN__SEGMENT];
+  syn__reader r = syn__reader_of(text);
+  size_t size = 0, at;
+  r.nfc = t->pieces->options & SYN_PIECES_NFC;
+  if (!r.nfc) syn__gpt2_parts(t, text, 0, out);
+  while (r.nfc && syn__reader_more(&r)) {
+    while (size <= sizeof window - 4 && syn__reader_more(&r))
+      size += syn__utf8_encode(syn__reader_next(&r), window + size);
+    at = syn__gpt2_parts(t, syn__text_of(window, size), syn__reader_more(&r) ? 8 : 0, out);
+    if (!at) { /* one part fills the window */
+      at = SYN__SEGMENT;
+      syn__gpt2_part(t, syn__text_of(window, at), out);
+    }
+    memmove(window, window + at, size -= at);
   }
 }
 
@@ -21468,11 +21493,11 @@ static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
       end++;
       continue;
     }
-    syn__gpt2_parts(t, syn__text_of(text.at + at, end - at), out);
+    syn__gpt2_text(t, syn__text_of(text.at + at, end - at), out);
     syn__ids_add(out, id);
     at = end += syn__token_text(t, id).size;
   }
-  syn__gpt2_parts(t, syn__text_of(text.at + at, end - at), out);
+  syn__gpt2_text(t, syn__text_of(text.at + at, end - at), out);
 }
 
 static const syn__tokenizer_kind syn__tokenizer_gpt2 = {
@@ -22323,7 +22348,7 @@ size_t syn_text_invalid(syn_text text) {
 
 #define SYN__PIECES_MAGIC "syntok2"
 #define SYN__PIECES_HEADER 56
-#define SYN__PIECES_OPTIONS 255
+#define SYN__PIECES_OPTIONS 511
 
 /* The number in the file of the j-th token that is none of the special ones. No table is needed:
    each special number at or below it moves it by one. */
@@ -22806,6 +22831,7 @@ static int syn__token_words(const syn_tokenizer *t, syn_text text, const int *id
 #ifndef SYN_NO_PIECES
   if (t->kind == &syn__tokenizer_wordpiece || (t->pieces && t->pieces->options & SYN_PIECES_TRIM))
     return syn__piece_words(t, text, n, word);
+  if (t->pieces && t->pieces->options & SYN_PIECES_NFC) r.nfc = 1;
 #endif
   for (i = 0; i < n || syn__reader_more(&r); i++) {
     size = i < n ? syn_tokenizer_piece(t, ids[i], 0).size : SIZE_MAX; /* what was cut */

@@ -132,7 +132,7 @@ tail = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 for name, first in (("llama3", {"type": "Split", "pattern": {"Regex": head + "{1,3}" + tail}}),
                     ("qwen2", {"type": "Split", "pattern": {"Regex": head + tail}}),
                     ("digits", {"type": "Digits", "individual_digits": True})):
-    write(name + ".json", dict(byte, ignore_merges=name == "llama3"), [], added,
+    write(name + ".json", dict(byte, ignore_merges=name == "llama3"), [{"type": "NFC"}] * (name == "qwen2"), added,
           {"type": "Sequence", "pretokenizers": [first, dict(last, use_regex=name == "digits")]})
 added.append({"id": 5, "content": "<t x>", "special": False})
 write("user.json", byte, [], added, last)

@@ -128,6 +128,32 @@ static size_t random_text(syn_random *r, char *out, int most, int valid) {
 
 /* -- gpt2 -- */
 
+/* A text that is composed goes through a window; parts at its end, and one that fills it, are those
+   of the text. */
+static void test_windows(void) {
+  static const char *const units[] = {"ab 12", "a", " ", "b's  a"};
+  int whole[6000], parts_of[6000], count[2];
+  char text[5000];
+  syn_context c;
+  size_t i, k;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < sizeof units / sizeof *units; i++) {
+    for (k = 0; k < sizeof text; k++) text[k] = units[i][k % strlen(units[i])];
+    for (k = 0; k < 2; k++) {
+      parts *p = letters(k ? SYN_PIECES_NFC : 0);
+      syn_tokenizer *t;
+      syn_text all = {text, sizeof text};
+      merge(p, 'a', 'b'), merge(p, '\'', 's'), merge(p, ' ', ' '), merge(p, '1', '2');
+      t = made(&c, p);
+      count[k] = syn_tokenizer_encode(t, all, k ? parts_of : whole, 6000);
+      syn_tokenizer_free(t);
+      free(p);
+    }
+    CHECK(count[0] == count[1] && !memcmp(whole, parts_of, (size_t)count[0] * sizeof *whole),
+          "text of '%s': %d tokens, composed %d", units[i], count[0], count[1]);
+  }
+}
+
 /* How texts are cut: with every pair of letters merged, what stays apart are parts. */
 static void test_parts(void) {
   static const struct {
@@ -156,6 +182,7 @@ static void test_parts(void) {
       {0, "a\x1C", "|a|\xC4\x9C"},
       {SYN_PIECES_GPT4, "a\r b\nab\rab", "|a|\xC4\x8D|\xC4\xA0|b|\xC4\x8A|ab|\xC4\x8D|ab"},
       {SYN_PIECES_GPT4, "!\r!?", "|!|\xC4\x8D|!|?"},
+      {SYN_PIECES_NFC, "a's  ab", "|a|'s|\xC4\xA0|\xC4\xA0|ab"},
       {SYN_PIECES_WHOLE, "zap zip", "|zap|\xC4\xA0|z|i|p"}};
   syn_context c;
   size_t i;
@@ -869,7 +896,7 @@ static void test_wrong_use(void) {
   p->from.kind = "bert", refused(&c, p, "wordpiece");
   p->from.kind = "unigram", refused(&c, p, "without scores");
   p->from.kind = "wordpiece", p->from.special[2] = 15, refused(&c, p, "special numbers");
-  p->from.special[2] = -1, p->from.options = 256, refused(&c, p, "options 256");
+  p->from.special[2] = -1, p->from.options = 512, refused(&c, p, "options 512");
   p->from.options = 0, p->types[5] = 9, refused(&c, p, "type 9");
   free(p);
   p = letters(0);
@@ -972,6 +999,7 @@ static void test_models(void) {
 
 int main(void) {
   test_parts();
+  test_windows();
   test_gpt2();
   test_plain("llama", plain_llama);
   test_plain("unigram", plain_unigram);

@@ -82,7 +82,12 @@ level='"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}'
 printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": true}]}" >bpe.json
 gives 'bpe of bytes' bpe.json 'ab b' 'ab Ġ b' '3 2 1' 'ab b'
 printf '%s' "{\"normalizer\": {\"type\": \"NFC\"}, $level, $model}" >nfc.json
-refuses 'NFC' nfc.json 'nfc.json: normalizer: NFC is not read'
+gives 'no letters to compose' nfc.json 'ab b' 'ab Ġ b' '3 2 1' 'ab b'
+printf '%s' "{\"normalizer\": {\"type\": \"NFC\"}, $level, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"Ã\": 1, \"¤\": 2, \
+  \"Ã¤\": 3}, \"merges\": [[\"Ã\", \"¤\"]]}}" >nfc.json
+gives 'a letter and its mark' nfc.json "$(printf 'aa\314\210a')" 'a Ã¤ a' '0 3 0' 'aäa'
+sed 's/"NFC"/"NFKC"/' nfc.json >nfkc.json
+refuses 'NFKC' nfkc.json 'nfkc.json: normalizer: NFKC is not read'
 printf '%s' "{$level, $model, \"added_tokens\": [{\"id\": 4, \"content\": \"<t x>\", \"special\": false}]}" | sed 's/<s>/<t x>/' >added.json
 gives 'a token that cuts a text' added.json 'ab<t x>ab b' 'ab <t x> ab Ġ b' '3 4 3 2 1' 'ab<t x>ab b'
 sed 's/"special": false/"special": false, "single_word": true/' added.json >word.json
@@ -92,7 +97,7 @@ refuses 'an added token' added.json 'added.json: added_tokens: a token that is n
 printf '%s' "{$level, $model}" | sed 's/"b": 1/"b": 0/' >twice.json
 refuses 'a number twice' twice.json "twice.json: the tokens 'a' and 'b' have the number 0"
 printf '%s' "{$model}" >none.json
-wanted='of a gpt2 are wanted: ByteLevel, with Split or Digits before it, no others'
+wanted='of a gpt2 are wanted: NFC or nothing; ByteLevel, with Split or Digits before it, no others'
 refuses 'no pre-tokenizer' none.json "none.json: normalizer and pre_tokenizer: $wanted"
 for type in Metaspace WhitespaceSplit BertPreTokenizer; do
   printf '%s' "{\"pre_tokenizer\": {\"type\": \"$type\"}, $model}" >other.json

@@ -250,8 +250,9 @@ static void hf_put_bytes(buffer *b, const token_parts *p) {
   const int split = p->options & (SYN_PIECES_GPT4 | SYN_PIECES_DIGIT | SYN_PIECES_DIGITS);
   const int gpt4 = split & SYN_PIECES_GPT4;
   const char *regex = split & SYN_PIECES_DIGITS ? hf_llama3 : hf_qwen2;
-  put_words(b, "  \"normalizer\": null,\n"
-               "  \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [\n");
+  put_line(b, "  \"normalizer\": %s,\n",
+           p->options & SYN_PIECES_NFC ? "{\"type\": \"NFC\"}" : "null");
+  put_words(b, "  \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [\n");
   if (split == SYN_PIECES_DIGIT)
     put_words(b, "    {\"type\": \"Digits\", \"individual_digits\": true},\n");
   if (gpt4) {

@@ -255,7 +255,8 @@ static const char *const harmless_keys =
     "repetition_penalty|temperature|top_k|top_p|typical_p|no_repeat_ngram_size|"
     "encoder_no_repeat_ngram_size|num_return_sequences|prefix|problem_type|gradient_checkpointing|"
     "remove_invalid_values|chunk_size_feed_forward|bos_token_id|eos_token_id|sep_token_id|"
-    "cls_token_id|pad_token_id|_num_labels|_attn_implementation_autoset|transformers.js_config|xla_device|"
+    "cls_token_id|pad_token_id|_num_labels|_attn_implementation_autoset|transformers.js_config|"
+    "xla_device|"
     "tokenizer_class|model_type|pretraining_tp|is_encoder_decoder|is_decoder|is_llama_config|"
     "directionality|pooler_fc_size|pooler_num_attention_heads|pooler_num_fc_layers|"
     "pooler_size_per_head|pooler_type|n_ctx|reorder_and_upcast_attn|eos_token_ids|seq_classif_"
@@ -479,8 +480,8 @@ static int name_fits(const char *name, const char *pattern) {
   return !*pattern;
 }
 
-/* Rows and columns of a tensor for a parameter of this rank; a vector is a column. More leading axes
-   of 1 than the parameter has do not count. */
+/* Rows and columns of a tensor for a parameter of this rank; a vector is a column. Axes of 1 that
+   stand before those of the parameter do not count. */
 static void foreign_shape(const foreign *t, int rank, size_t shape[2]) {
   int first = 0;
   while (first < t->rank - rank && t->shape[first] == 1) first++;
@@ -1933,7 +1934,8 @@ static const struct {
                  {"default", 0},
                  {"", 0},
                  {"smollm", SYN_PIECES_DIGIT},
-                 {"qwen2", SYN_PIECES_GPT4 | SYN_PIECES_DIGIT},
+                 {"qwen2", SYN_PIECES_GPT4 | SYN_PIECES_DIGIT}, /* llama.cpp composes no text */
+                 {"qwen2", SYN_PIECES_GPT4 | SYN_PIECES_DIGIT | SYN_PIECES_NFC},
                  {"llama-bpe", SYN_PIECES_GPT4 | SYN_PIECES_DIGITS | SYN_PIECES_WHOLE}};
 
 /* -1: it is not known. */

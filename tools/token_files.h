@@ -354,7 +354,8 @@ static syn_tokenizer *read_vocab_json(syn_context *c, token_list *l, const char 
    ============================================================================================== */
 
 /* Parts of a pipeline that belong to some kinds of tokenizers alone. */
-enum { HF_BYTES = 1, HF_SPACES = 2, HF_WORDS = 4, HF_BERT = 8, HF_SPLIT = 16, HF_MAP = 32 };
+enum { HF_BYTES = 1, HF_SPACES = 2, HF_WORDS = 4, HF_BERT = 8, HF_SPLIT = 16, HF_MAP = 32,
+       HF_COMPOSE = 64 };
 
 /* Calls for each part of a pipeline: the value itself, or those of a Sequence. */
 typedef void (*hf_part)(token_list *l, const json_value *v, const char *type);
@@ -401,7 +402,10 @@ static void hf_normalizer(token_list *l, const json_value *v, const char *type) 
   const json *j = &l->tree;
   const json_value *map = json_get(j, v, "precompiled_charsmap"),
                    *pattern = json_get(j, v, "pattern");
-  if (!strcmp(type, "Precompiled")) {
+  if (!strcmp(type, "NFC")) {
+    l->pipeline |= HF_COMPOSE;
+    l->parts.options |= SYN_PIECES_NFC;
+  } else if (!strcmp(type, "Precompiled")) {
     l->pipeline |= HF_MAP;
     if (map && map->kind == JSON_TEXT) put_base64(&l->charsmap, map->text);
   } else if (!strcmp(type, "Prepend") && json_is(json_get(j, v, "prepend"), "\xE2\x96\x81")) {
@@ -487,7 +491,8 @@ static void hf_pipeline(const token_list *l, const char *kind) {
     unsigned must, may;
     const char *wanted;
   } kinds[] = {
-      {"gpt2", HF_BYTES, HF_SPLIT, "ByteLevel, with Split or Digits before it"},
+      {"gpt2", HF_BYTES, HF_SPLIT | HF_COMPOSE,
+       "NFC or nothing; ByteLevel, with Split or Digits before it"},
       {"wordpiece", HF_WORDS | HF_BERT, 0, "BertNormalizer and BertPreTokenizer"},
       {"unigram", HF_SPACES, HF_MAP, "Metaspace, or Replace of spaces by U+2581"},
       {"llama", HF_SPACES, HF_MAP, "Metaspace, or Replace of spaces by U+2581"}};
