@@ -56,6 +56,15 @@ end
 )"
   done
 done
+# the tokenizer of roberta: the space before a hidden token belongs to it, that behind it to the next word
+echo '{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model": {"type": "BPE", "merges": [],
+  "vocab": {"<pad>": 0, "<s>": 1, "</s>": 2, "<unk>": 3, "<mask>": 4, "a": 5, "b": 6, "Ġ": 7}}, "added_tokens": [
+  {"id": 0, "content": "<pad>", "special": true}, {"id": 1, "content": "<s>", "special": true},
+  {"id": 2, "content": "</s>", "special": true}, {"id": 4, "content": "<mask>", "special": true}]}' >bytes.json
+"$SYN" import made/roberta --tokenizer bytes.json -o r.safetensors >/dev/null
+out=$(echo 'a <mask> b' | "$SYN" run -m r.safetensors)
+has 'roberta: spaces beside a hidden token' 'a* b' "$out"
+is 'roberta: one token is filled in' 1 "$(echo "$out" | grep -c '^a[ab ]* b$')"
 yes 'a b c d e f g h' | head -40 >lines
 "$SYN" train --task mlm --init m.safetensors --data lines --steps 60 --lr 0.01 --batch 400 -o trained.safetensors 2>err
 is 'training on: status' 0 $?

@@ -29,12 +29,13 @@ static size_t masked_find(syn_text text, syn_text name) {
 /* The tokens of a text in which the name of `mask`, as <0>, stands for hidden tokens; returns how
    many e->ids has. Tokenizers of published models know that name; for others the text is cut there.
    The spaces beside it belong to the words, and the tokenizer adds them by itself, but where tokens
-   are characters or bytes. */
+   are characters or bytes. The words of gpt2 begin with theirs. */
 static int masked_tokens(encoder *e, const syn_tokenizer *t, int mask, syn_text text) {
   char spelled[8] = "";
   syn_text name;
   const char *type = syn_tokenizer_type(t);
   const int joined = strcmp(type, "char") == 0 || strcmp(type, "byte") == 0;
+  const int apart = !joined && strcmp(type, "gpt2") != 0;
   const encoder before = *e; /* its counts */
   int *all = NULL, count = 0, n = encode(e, t, text), i, last;
   size_t at;
@@ -49,7 +50,7 @@ static int masked_tokens(encoder *e, const syn_tokenizer *t, int mask, syn_text 
     last = at == text.size;
     part.size = at;
     if (!joined && !last && at && part.at[at - 1] == ' ') part.size--;
-    if (!joined && count && part.size && *part.at == ' ') part.at++, part.size--;
+    if (apart && count && part.size && *part.at == ' ') part.at++, part.size--;
     n = part.size ? encode(e, t, part) : 0;
     all = (int *)grow(all, (size_t)(count + n + 3), sizeof *all);
     if (n) memcpy(all + count, e->ids, (size_t)n * sizeof *all);
