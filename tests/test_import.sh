@@ -170,6 +170,9 @@ changed 's/"silu"/"mish"/'
 refused 'an activation' '*hidden_act: mish is not read*' c
 changed 's/^{/{"logit_scale": 2, /'
 refused 'an unknown key' '*logit_scale: 2: this key is not known*' c
+changed ''
+is 'the configuration as path' '8 passed, 0 failed' \
+  "$("$SYN" import c/config.json -o m.safetensors --check made/mistral/expected.json | tail -1)"
 changed 's/"mistral"/"gptj"/'
 refused 'a family' '*model_type: gptj is not read*' c
 changed 's/"num_hidden_layers": 2/"num_hidden_layers": 1/'
@@ -197,9 +200,11 @@ refused 'a window of llama, which has none' '*sliding_window: 4: this key is not
 changed 's/^{/{"layer_types": ["full_attention", "sliding_attention"], /'
 refused 'layers that differ' '*layer_types: sliding_attention is not read; wanted: full_attention*' c
 changed 's/^{/{"layer_types": ["full_attention"], "_num_labels": 1, "transformers.js_config": {"dtype": "q4"}, \
-  "_attn_implementation_autoset": true, "pad_token_id": 0, "cls_token_id": 4, /; s/"eos_token_id": 2/"eos_token_id": [2, 5]/'
+  "_attn_implementation_autoset": true, "pad_token_id": 0, "cls_token_id": 4, "no_repeat_ngram_size": 3, \
+  "repetition_penalty": 1.0, /; s/"eos_token_id": 2/"eos_token_id": [2, 5]/'
 out=$("$SYN" import c -o m.safetensors --check made/mistral/expected.json)
 is 'keys that change nothing' '8 passed, 0 failed' "$(echo "$out" | tail -1)"
+is 'what a search would do' 'no_repeat_ngram_size: 3: of a search, is not taken' "$(echo "$out" | grep search)"
 has 'tokens that end a text' '*eos_token_id: the first of 2 tokens is taken*' "$out"
 # the tokens of the configuration, whatever names the tokenizer has for others
 awk 'BEGIN {

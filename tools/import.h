@@ -266,6 +266,11 @@ static const char *const harmless_keys =
     "decoder_vocab_size|num_hidden_layers|max_window_layers|output_scores|"
     "return_dict_in_generate|tf_legacy_loss|classif_dropout|mask_token_id";
 
+/* Those of them that make a search choose other tokens than the best ones; 0 and 1 are off. */
+static const char *const search_keys =
+    "repetition_penalty|no_repeat_ngram_size|encoder_no_repeat_ngram_size|min_length|"
+    "diversity_penalty";
+
 /* A value as a message shows it. */
 static void value_text(const checkpoint *p, const json_value *v, char out[80]) {
   static const char *const words[] = {"null", "false", "true"};
@@ -391,6 +396,9 @@ static void keys_done(const checkpoint *p) {
   for (; v; v = json_after(&p->config, v)) {
     snprintf(name, sizeof name, "%.*s", short_size(v->key), v->key.at);
     value_text(p, v, text);
+    if (in_choices(search_keys, name) && p->options->report && json_double(v, 0.0) > 0.0 &&
+        json_double(v, 0.0) != 1.0)
+      fprintf(p->options->report, "%s: %s: of a search, is not taken\n", name, text);
     if (p->known[v - p->config.at] || v->kind <= JSON_FALSE || in_choices(harmless_keys, name) ||
         (v->kind >= JSON_LIST && !v->count))
       continue;
@@ -2510,7 +2518,7 @@ static void checkpoint_read(checkpoint *p) {
     ct2_read(p, folder, path);
   else if (got >= 4 && !memcmp(head, "PK", 2))
     npz_read(p, path);
-  else if (path == config || (got > 8 && head[8] == '{' && !p->options->map))
+  else if (path == config || (!p->options->map && (*head == '{' || (got > 8 && head[8] == '{'))))
     folder_read(p, folder);
   else if (got > 8 && head[8] == '{')
     safetensors_add(p, path);
