@@ -346,9 +346,9 @@ fi
 SYN=$SYN sh "$here/../tools/results" nowhere tables >out 2>err
 is 'results: status' 1 $?
 is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
-sh "$here/../tools/results" -n nowhere nowhere core | sed -n '/^syn compare/s/=RATE /=0.1 /p' >commands
+sh "$here/../tools/results" -n nowhere nowhere core | sed -n '/^syn compare/{s/WIDTH/99/g;s/=RATE /=0.1 /p;}' >commands
 while IFS= read -r line; do eval "$(echo "$line" | sed 's/^syn/"$SYN"/')"; done <commands >out 2>err
-is 'results, five seeds: rows' '51 51' "$(wc -l <commands | tr -d ' ') $(wc -l <err | tr -d ' ')"
+is 'results, five seeds: rows' '63 63' "$(wc -l <commands | tr -d ' ') $(wc -l <err | tr -d ' ')"
 is 'results, five seeds: no other complaint' '' "$(grep -v 'cannot open nowhere/' err)"
 
 if [ -x /bin/bash ]; then
@@ -386,6 +386,14 @@ is 'nothing was begun' no "$([ -e no ] && echo yes || echo no)"
 refused 'another command' 2 'syn: compare: the runs in whole have --kinds "V,R", now given: "V,D"; --folder DIR *' \
   $run --kinds V,D -o whole
 refused 'another option' 2 'syn: compare: the runs in whole have --lr "0.01", now given: "0.02"; *' $run --lr 0.02 -o whole
+sed -i.all '/^board	/d; /^latency-ms	/d' whole/command
+"$SYN" compare $run --tsv -o whole >again.tsv 2>err
+is 'a folder of a syn without some options' '0 4 of 4 runs were finished before' "$? $(sed 's/^syn: //' err)"
+refused 'one of these options given' 2 'syn: compare: the runs in whole have --latency-ms "0", now given: "5"; *' \
+  $run --latency-ms 5 -o whole
+echo 'later	"1"' >>whole/command
+refused 'an option of a later syn' 2 'syn: compare: the runs in whole have --later, which this syn does not know; *' $run -o whole
+mv whole/command.all whole/command
 cp data.tsv first.tsv
 cp data.tsv second.tsv
 files="--test test.tsv $small $chains --steps 2 --seeds 1 --vary data=first.tsv,second.tsv -o files"

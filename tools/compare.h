@@ -922,22 +922,49 @@ static buffer command_text(const arguments *a) {
   return b;
 }
 
-/* Refuses a folder whose runs have other options, and names the first one that differs. */
-static void command_same(const char *folder, const buffer *now, const char *path) {
-  buffer file = read_file(path);
-  syn_text had = buffer_text(&file), has = buffer_text(now), a, b;
-  while (next_piece(&had, "\n", &a) && next_piece(&has, "\n", &b)) {
-    size_t name = 0;
-    if (text_equal(a, b)) continue;
-    while (name < b.size && b.at[name] != '\t') name++;
-    if (a.size <= name || memcmp(a.at, b.at, name + 1) != 0)
-      fail(WRONG_USE, "compare: %s belongs to a syn with other options; --folder DIR names another "
-           "one", folder);
-    fail(WRONG_USE, "compare: the runs in %s have --%.*s %.*s, now given: %.*s; --folder DIR names "
-         "another folder", folder, (int)name, b.at, (int)larger(0, (int)(a.size - name - 1)),
-         a.at + name + 1, (int)(b.size - name - 1), b.at + name + 1);
+/* The value of an option in the text of a command, as JSON with the hash of a file; empty: the text
+   does not name the option. */
+static syn_text command_value(const buffer *command, const char *name) {
+  syn_text rest = buffer_text(command), line, key;
+  while (next_piece(&rest, "\n", &line)) {
+    next_piece(&line, "\t", &key);
+    if (text_is(key, name)) return line;
   }
-  free(file.at);
+  return rest;
+}
+
+/* Refuses a folder with an option that compare does not have. */
+static void command_known(const arguments *a, const buffer *had) {
+  syn_text rest = buffer_text(had), line, key;
+  while (next_piece(&rest, "\n", &line)) {
+    const option *o = a->command->options;
+    next_piece(&line, "\t", &key);
+    while (o->name && !text_is(key, o->name)) o++;
+    if (!o->name && key.size)
+      fail(WRONG_USE, "compare: the runs in %s have --%.*s, which this syn does not know; --folder "
+           "DIR names another folder", opt_text(a, "folder"), (int)key.size, key.at);
+  }
+}
+
+/* Refuses a folder whose runs have other options, and names the first one that differs. Where the
+   folder does not name an option, its syn did not have it yet: the runs have the default. */
+static void command_same(const arguments *a, const buffer *now, const char *path) {
+  buffer had = read_file(path), standard = {NULL, 0, 0};
+  const option *o;
+  command_known(a, &had);
+  for (o = a->command->options; o->name; o++) {
+    syn_text is = command_value(now, o->name), was = command_value(&had, o->name);
+    if (!is.size) continue; /* one of FREE_OPTIONS */
+    standard.size = 0;
+    put_json(&standard, syn_text_of(o->preset ? o->preset : ""));
+    if (!was.size) was = buffer_text(&standard);
+    if (!text_equal(is, was))
+      fail(WRONG_USE, "compare: the runs in %s have --%s %.*s, now given: %.*s; --folder DIR names "
+           "another folder", opt_text(a, "folder"), o->name, (int)was.size, was.at, (int)is.size,
+           is.at);
+  }
+  free(standard.at);
+  free(had.at);
 }
 
 static void folder_open(const arguments *a) {
@@ -949,21 +976,10 @@ static void folder_open(const arguments *a) {
   folder_lock(path.at);
   path.size -= 6;
   put(&path, "/command", 9);
-  if (file_exists(path.at)) command_same(folder, &now, path.at);
+  if (file_exists(path.at)) command_same(a, &now, path.at);
   else write_file(path.at, now.at, now.size);
   free(now.at);
   free(path.at);
-}
-
-/* The line of an option in the text of a command. */
-static syn_text command_line_of(const buffer *command, const char *name) {
-  syn_text rest = buffer_text(command), line, key;
-  while (next_piece(&rest, "\n", &line)) {
-    syn_text cut = line;
-    next_piece(&cut, "\t", &key);
-    if (text_is(key, name)) return line;
-  }
-  return rest;
 }
 
 /* The rows of a folder of --init must be these. */
@@ -982,7 +998,7 @@ static void init_same(const arguments *a) {
   now = command_text(a);
   had = read_file(path);
   for (i = 0; i < COUNT(names); i++)
-    if (!text_equal(command_line_of(&now, names[i]), command_line_of(&had, names[i])))
+    if (!text_equal(command_value(&now, names[i]), command_value(&had, names[i])))
       fail(WRONG_USE, "compare --init %s wants the rows of that comparison, its --%s is another one",
            opt_text(a, "init"), names[i]);
   free(path);
