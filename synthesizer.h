@@ -175,7 +175,7 @@
      input_feed                              the decoder's output before, beside x; its first layer
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      rope(base=10000, layout=half, part=c)   x; rotates q and k of later syn_att; half, pair
-     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
+     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1, std,
        mix=alpha, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0)  * self-attention
      mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
                                              * attention of a decoder to the encoder's output;
@@ -206,8 +206,9 @@
    attention but mlp_src_att has an output layer W_o. R+V is a mixture by learned shares, mix=sum a
    sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR, T and
    mixtures of these) a mask of a head serves a batch. tile=t: tables of t repeat, any length fits.
-   softmax=0: none (R, Fix, FR, T). shared=1: one output layer for all heads (D). c: head width.
-   bias=1: of q, k, v and the output. kv=n: n heads of k and v. window=w: sees less than w away.
+   std: of tables before training, 1/sqrt(N). softmax=0: none (tables). shared=1: one output layer
+   for all heads (D). c: head width. bias=1: of q, k, v, output. kv=n: n heads of k and v. window=w:
+   sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
@@ -11908,6 +11909,7 @@ typedef struct syn__att {
   int k, a, b;                         /* of FR, of FD */
   int row_floats;                      /* floats per row in SYN__ROWS */
   float scale;
+  float std;                           /* of tables before the training; -1: 1/sqrt(N) */
   const syn__score *score[SYN__MAX_SCORES];
   int param[SYN__MAX_SCORES];    /* first parameter of each score */
   int at[SYN__MAX_SCORES];       /* offset in the rows buffers, floats per row */
@@ -12716,11 +12718,16 @@ static const syn__score syn__score_v = {
    saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
    of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
+/* 1 / the variance of the numbers of a table before the training. */
+static double syn__table_precision(const syn__att *a) {
+  return a->std < 0 ? (double)a->size : 1.0 / ((double)a->std * (double)a->std);
+}
 /* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. R
    and Fix differ in nothing but the training, as in the paper. */
 static syn_status syn__r_init(syn_build *b, syn_node *n, const char *name, int init) {
-  int N = syn__att_of(n)->size;
-  return syn__head_param(b, n, name, syn_initial_of(init, sqrt(3.0 / N)), N, N);
+  const syn__att *a = syn__att_of(n);
+  return syn__head_param(b, n, name, syn_initial_of(init, sqrt(3.0 / syn__table_precision(a))),
+                         a->size, a->size);
 }
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
   SYN__UNUSED(s);
@@ -12764,8 +12771,8 @@ static syn_status syn__t_shape(syn_build *b, syn_node *n, int s) {
   SYN__UNUSED(s);
   shape[0] = a->heads;
   shape[1] = syn__t_count(a);
-  return syn__table_param(b, n, "t", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / a->size)), 2,
-                          shape);
+  return syn__table_param(b, n, "t", syn_initial_of(SYN_INIT_UNIFORM,
+                          sqrt(3.0 / syn__table_precision(a))), 2, shape);
 }
 /* Query i reads `cols` numbers of t from here on: those that are left, then from the beginning on
    (tile), or 0 behind the causal mask. */
@@ -12784,10 +12791,11 @@ static void syn__t_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
     syn__t_row(a, table, o->g.first + i, syn__att_columns(a, o->g.nk), score);
 }
 
-/* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
+/* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a sum of k products has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
-  syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
+  syn_initial init = syn_initial_of(SYN_INIT_UNIFORM,
+                                    sqrt(3.0 / sqrt(a->k * syn__table_precision(a))));
   size_t pack = syn__block_floats(a->k, a->size); /* of syn__fr_prepare, in an encoder */
   if (b->g->pack < pack) b->g->pack = pack;
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
@@ -14090,6 +14098,7 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   a->k = syn_arg_int(b, "k", 8, 1, 65536);
   a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
+  a->std = syn_arg_float(b, "std", -1.0f, 1e-6f, 1e6f);
   a->mixed = a->n_scores > 1 && mix == 0;
   a->causal = b->decoder;
   for (s = 0; s < a->n_scores; s++) {
@@ -14100,6 +14109,8 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   if (!(every & SYN__HAS_KEYS) && !a->tile) n->table = b->config->max_len;
   if (!a->softmax && !a->all_tables)
     return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix, FR and T alone");
+  if (a->std > 0 && !(any & SYN__IS_TABLE))
+    return syn__fail_build(b, SYN_E_TEXT, "std goes with R, Fix, FR and T");
   if (a->shared && !(any & SYN__SHARES_OUTPUT))
     return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
   a->window = syn_arg_int(b, "window", 0, 0, 1 << 20);
@@ -14337,8 +14348,8 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 #endif
 static const syn_kind syn__kind_syn_att = {
     SYN__FIELD(name, "syn_att"),
-    SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared "
-                     "f:dropout f:scale i:bias i:kv i:window"),
+    SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax f:std w:mix "
+                     "i:shared f:dropout f:scale i:bias i:kv i:window"),
     SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
     SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
     SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),

@@ -490,6 +490,8 @@ static const wrong wrongs[] = {
     {"tag", "rms_norm(bias=1)", NULL, E, 1, 10, {"'bias'", "rms_norm takes (f:eps)", NULL, NULL}},
     {"tag", "syn_att(V, heads=4, kv=3)", NULL, S, 1, 1, {"kv is 3", "4 heads", NULL, NULL}},
     {"tag", "syn_att(R, kv=1)", NULL, E, 1, 1, {"kv goes with kind V", NULL, NULL, NULL}},
+    {"tag", "syn_att(V+D, std=1)", NULL, E, 1, 1, {"std goes with R, Fix, FR and T", NULL, NULL, NULL}},
+    {"tag", "syn_att(R, std=0)", NULL, E, 1, 1, {"std is 0", NULL, NULL, NULL}},
     {"tag", "syn_att(R+D, scale=1)", NULL, E, 1, 1, {"scale goes with kind V", NULL, NULL, NULL}},
     {"tag", "syn_att(D+V, shared=1, scale=0)", NULL, E, 1, 1, {"scale is 0", NULL, NULL, NULL}},
     {"tag", "rope(part=3) -> syn_att(V)", NULL, S, 1, 17, {"rotates 3 columns", "even", NULL, NULL}},

@@ -728,9 +728,13 @@ static void test_start(void) {
                           {"encoder.7.w", SYN_INIT_UNIFORM, sqrt(6.0 / (100 + 64))},
                           {"encoder.8.g", SYN_INIT_CONSTANT, 1},
                           {"encoder.8.b", SYN_INIT_CONSTANT, 0},
+                          {"encoder.9.r", SYN_INIT_UNIFORM, sqrt(3.0) * 2},
+                          {"encoder.9.fix", SYN_INIT_UNIFORM, sqrt(3.0) * 2},
+                          {"encoder.9.r1", SYN_INIT_UNIFORM, sqrt(3.0) * pow(8 / 4.0, -0.25)},
+                          {"encoder.9.t", SYN_INIT_UNIFORM, sqrt(3.0) * 2},
                           {"decoder.0.w_k", SYN_INIT_UNIFORM, sqrt(6.0 / 64)}};
   k.encoder = "learn_pos -> syn_att(R+V) -> syn_att(D) -> syn_att(FR) -> syn_att(FD) -> syn_att(Fix) -> ff(100)"
-              " -> ff(act=glu) -> norm";
+              " -> ff(act=glu) -> norm -> syn_att(R+Fix+FR+T, std=2)";
   k.decoder = "mh_dot_att";
   k.d_model = 32;
   k.heads = 4;
