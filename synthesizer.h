@@ -202,13 +202,12 @@
      dot_src_att(s=d, dropout)               mh_dot_src_att(1, s)
      mlp_att(n=d_model, dropout)             mlp_src_att(n)
 
-   KINDS of syn_att (causal in a decoder): the scores of a head, sections >>kind syn_att: KIND. All
-   attention but mlp_src_att has an output layer W_o. R+V is a mixture by learned shares, mix=sum a
-   sum. Dropout also sets attention weights to 0; where no input changes them (R, Fix, FR, T and
-   mixtures of these) a mask of a head serves a batch. tile=t: tables of t repeat, any length fits.
-   std: of tables before training, 1/sqrt(N). softmax=0: none (tables). shared=1: one output layer
-   for all heads (D). c: head width. bias=1: of q, k, v, output. kv=n: n heads of k and v. window=w:
-   sees less than w away.
+   KINDS of syn_att (causal in a decoder): scores of a head, see >>kind syn_att: KIND. All attention
+   but mlp_src_att has an output layer W_o. R+V: a mixture by learned shares, mix=sum: a sum.
+   Dropout also drops attention weights; where no input changes them (R, Fix, FR, T, their mixtures)
+   a mask of a head serves a batch. tile=t: tables of t repeat, any length fits. std: of tables
+   before training, 1/sqrt(N). softmax=0: none (tables). shared=1: heads share an output layer (D).
+   c: head width. bias=1: of q, k, v, output. kv=n: n heads of k, v. window=w: sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
