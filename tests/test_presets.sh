@@ -43,6 +43,7 @@ Domhan 2018, encoders:2
 Tay et al. 2020, further kinds:7
 Tay et al. 2021, translation:8
 Tay et al. 2021, heads:4
+Tay et al. 2021, dialogue:5
 Tay et al. 2021, language model:9
 Tay et al. 2021, encoders:4
 Tay et al. 2021, C4:6

@@ -252,11 +252,16 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
   {name, "seq2seq", READS(att), WRITES(att), "512", heads, "256", "37000", "all", source, what}
 #define SYNTHESIZER(name, row, what) \
   SYNTHESIZER_ROW(name, "syn_att(" row ")", "8", \
-                  "Tay et al. 2021, translation, summaries, dialogue", row ": " what)
+                  "Tay et al. 2021, translation, summaries", row ": " what)
 #define SYNTHESIZER_2020(name, att, what) \
   SYNTHESIZER_ROW(name, att, "8", "Tay et al. 2020, further kinds", what)
 #define SYNTHESIZER_HEADS(name, heads) \
   SYNTHESIZER_ROW(name, "syn_att(R)", heads, "Tay et al. 2021, heads of R", heads " heads")
+/* tensor2tensor's small Transformer. */
+#define SYNTHESIZER_DIALOGUE(name, row) \
+  {name, "seq2seq", "pos->repeat(2,res_nd(syn_att(" row "))->res_nd(ffl))->norm", \
+   "pos->repeat(2,res_nd(syn_att(" row "))->res_nd(mh_dot_att)->res_nd(ffl))->norm", "256", "4", \
+   "256", "32000", "all", "Tay et al. 2021, dialogue", row}
 #define SYNTHESIZER_LM(name, row) \
   {name, "lm", NULL, READS("syn_att(" row ")"), "512", "8", "256", "32000", "none", \
    "Tay et al. 2021, language model", row}
@@ -297,7 +302,9 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
    "Vaswani et al. 2017, appendix of the first arXiv versions", what}
 
 /* The networks of Domhan 2018. Where its texts end a branch with a layer that has dropout of its
-   own, res(norm -> X) is res_nd(X) and res(X) is res_d(X). Its training ties all embeddings. */
+   own, res(norm -> X) is res_nd(X) and res(X) is res_d(X). Its training ties all embeddings.
+   Without a norm (CNN GLU, CNN ReLU) a residual layer makes the stream larger, so the loss begins
+   far above that of a guess and takes some hundred updates to fall below it. */
 #define DOMHAN_FFL "res_nd(ff($FF_NUM_HIDDEN)->linear)"
 #define DOMHAN_ATT "->res_nd(mh_dot_att)"
 #define DOMHAN_ONE "->res_nd(mh_dot_att(heads=1))"
@@ -362,6 +369,11 @@ static const preset presets[] = {
     SYNTHESIZER_HEADS("synthesizer-r-4", "4"),
     SYNTHESIZER_HEADS("synthesizer-r-16", "16"),
     SYNTHESIZER_HEADS("synthesizer-r-32", "32"),
+    SYNTHESIZER_DIALOGUE("synthesizer-dialogue-v", "V"),
+    SYNTHESIZER_DIALOGUE("synthesizer-dialogue-r", "R"),
+    SYNTHESIZER_DIALOGUE("synthesizer-dialogue-d", "D"),
+    SYNTHESIZER_DIALOGUE("synthesizer-dialogue-r+v", "R+V"),
+    SYNTHESIZER_DIALOGUE("synthesizer-dialogue-d+v", "D+V"),
     SYNTHESIZER_LM("synthesizer-lm-v", "V"),
     SYNTHESIZER_LM("synthesizer-lm-fix", "Fix"),
     SYNTHESIZER_LM("synthesizer-lm-r", "R"),
