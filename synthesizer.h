@@ -207,7 +207,7 @@
    Dropout also drops attention weights; where no input changes them (R, Fix, FR, T, their mixtures)
    a mask of a head serves a batch. tile=t: tables of t repeat, any length fits. std: of tables
    before training, 1/sqrt(N). softmax=0: none (tables). shared=1: heads share an output layer (D).
-   c: head width. bias=1: of q, k, v, output. kv=n: n heads of k, v. window=w: sees less than w away.
+   c: head width. bias=1: of q, k, v, output. kv: heads of k, v. window=w: sees less than w away.
 
      V        q_i . k_j / sqrt(c), the Transformer's
      R        a learned table [N,N]
