@@ -2,11 +2,12 @@
 
    traceView(element, data) fills the element. data: one document of syn_trace, or
    {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
-   {select(path), step(number), documents, explain(document, node, part, indices), pick(node id,
-   part, indices), places(document, node), value(document, node, part), numbers(value, 'x' or
-   'dx')}: explain gives the sum behind a number, pick shows it; places names the arrays of a layer,
-   value gives one, numbers its floats. A further call with the same element replaces the view and
-   keeps what was chosen there, so that it can show a network that learns.
+   {select(path), step(number), documents, explain(document, node, part, indices, 'x' or 'dx'),
+   pick(node id, part, indices, 'x' or 'dx'), places(document, node), value(document, node,
+   part), numbers(value, 'x' or 'dx')}: explain gives the sum behind a number or its gradient,
+   pick shows it; places names the arrays of a layer, value gives one, numbers its floats. A
+   further call with the same element replaces the view and keeps what was chosen there, so that
+   it can show a network that learns.
    No library, no request: the page works offline. */
 function traceView(element, data) {
   'use strict';
@@ -244,20 +245,20 @@ align-items:center;justify-content:start;font-size:13px}
      around it: name, copy, copies) and first, the node of the first copies. Copies of a repeat are
      the children 0 .. n-1 of a path with the same layers of the text in the same order. */
   /* The gradients of attention weights are not kept: they are those of the context times the
-     values,
-     dP_ij = dY_i · v_j. v and context: [token, head, width], or [token, width] of one head. */
+     values, dP_ij = dY_i · v_j. v and context: [token, head, width], or [token, width] of one head
+     or of values that all heads share. */
   function weightGradients(node) {
     const p = node.parts.weights, v = node.parts.v, y = node.parts.context;
     if (!p || !v || !y || p.dx) return;
     const [heads, rows, columns] = p.shape, of = numbers(v, 'x'), dy = numbers(y, 'dx');
     if (!(of instanceof Float32Array) || !(dy instanceof Float32Array)) return;
-    const all = v.shape.slice(1).reduce((a, b) => a * b, 1), c = all / heads;
-    if (of.length !== columns * all || dy.length !== rows * all) return; /* other keys: linformer */
+    const c = v.shape[v.shape.length - 1], own = v.shape.length > 2 ? v.shape[1] : 1;
+    if (of.length !== columns * own * c || dy.length !== rows * heads * c) return; /* linformer */
     p.dx = new Float32Array(heads * rows * columns);
     for (let k = 0; k < p.dx.length; k++) {
       const h = Math.floor(k / (rows * columns)), i = Math.floor(k / columns) % rows;
-      for (let n = h * c; n < (h + 1) * c; n++)
-        p.dx[k] += dy[i * all + n] * of[k % columns * all + n];
+      const value = (k % columns * own + Math.floor(h * own / heads)) * c;
+      for (let n = 0; n < c; n++) p.dx[k] += dy[(i * heads + h) * c + n] * of[value + n];
     }
   }
   function prepare(doc) {
@@ -547,9 +548,10 @@ align-items:center;justify-content:start;font-size:13px}
         rowNames: labels(of, node, axes[0], rows),
       columnNames: labels(of, node, axes[1], columns), hidden: (i, j) => node &&
         isMasked(of, node, value.axes, i, j),
-      picked: name === 'x' && isPicked(node, leading) ? view.pick.at.slice(-2) : null,
-      onpick: name === 'x' && rank > 1 ? (i, j) => pick(node.id, view.part, leading.concat(i, j)) :
-        null})), histogram(summary(x), title)]);
+      picked: isPicked(node, leading, name) ? view.pick.at.slice(-2) : null,
+      onpick: rank > 1 && (name === 'x' || hasGradientSum(of, node, view.part)) ? (i, j) =>
+        pick(node.id, view.part, leading.concat(i, j), name) : null})), histogram(summary(x),
+      title)]);
     return box;
   }
 
@@ -766,20 +768,26 @@ align-items:center;justify-content:start;font-size:13px}
     swish: x => x * sigmoid(x), quick_gelu: x => x * sigmoid(1.702 * x)};
   const GATES = {glu: 'sigmoid', swiglu: 'swish', geglu: 'gelu', reglu: 'relu'};
 
-  function operand(x, node, part, at) { return {x: x, node: node, part: part, at: at}; }
+  /* name: 'x', or 'dx' of a gradient. */
+  function operand(x, node, part, at, name) {
+    return {x: x, node: node, part: part, at: at, name: name};
+  }
   /* An array that the page holds in full. */
-  function whole(of, node, part) {
+  function whole(of, node, part, name) {
     const value = part.startsWith('#') && part !== PRODUCT ? parameter(of, node, part.slice(1))
       : valueOf(of, node, part);
-    const x = value && numbers(value, 'x');
+    const x = value && numbers(value, name || 'x');
+    if (name === 'dx' && !x) throw null; /* no gradient is kept */
     if (!(x instanceof Float32Array))
       throw (part === 'value' ? node.key : part.replace('#', '')) + (x ? ' (' + x.count +
         ' numbers)' : '');
     return {x: x, shape: value.shape};
   }
-  function read(of, node, part, ...at) {
-    const all = whole(of, node, part);
-    return operand(all.x[at.reduce((s, k, axis) => s * all.shape[axis] + k, 0)], node, part, at);
+  function read(of, node, part, ...at) { return readOf('x', of, node, part, ...at); }
+  function readOf(name, of, node, part, ...at) {
+    const all = whole(of, node, part, name);
+    return operand(all.x[at.reduce((s, k, axis) => s * all.shape[axis] + k, 0)], node, part, at,
+      name);
   }
   /* Of further sentences the page has summaries of the parameters: those with the same numbers
      stand in another document in full. */
@@ -941,10 +949,10 @@ align-items:center;justify-content:start;font-size:13px}
     return a.scale ? Number(a.scale) : 1 / Math.sqrt(Number(s || shape[shape.length - 1]));
   }
   /* Row `i` of a part [token, head, width], or [token, width] of one head. */
-  function partAt(of, node, part, i, head, k) {
+  function partAt(of, node, part, i, head, k, name) {
     const shape = node.parts[part].shape, learned = node.kind === 'fixed_att' && part !== 'v';
     const row = learned ? head - FIXED : Math.floor(head * shape[1] / node.heads);
-    return shape.length > 2 ? read(of, node, part, i, row, k) : read(of, node, part, i, k);
+    return readOf(name || 'x', of, node, part, ...(shape.length > 2 ? [i, row, k] : [i, k]));
   }
   const SCORES = {
     V: (of, node, [h, i, j]) => {
@@ -1154,6 +1162,53 @@ align-items:center;justify-content:start;font-size:13px}
     const scale = part === 'q' ? scaleOf(of, node) : 1;
     if (scale !== 1) sum.lines = ['times the scale of the scores, ' + short(scale)];
     return Object.assign(sum, {result: sum.result * scale});
+  }
+
+  /* -- gradients of an attention, by the chain rule from those behind them -- */
+
+  /* Not q and k of other scores than V; not q, where D reads relu(q), too. */
+  function hasGradientSum(of, node, part) {
+    if (!/^(syn_att|mh_dot_src_att)$/.test(node.kind) || !node.parts[part]) return false;
+    if (/^[qk]$/.test(part) && !kindsOf(of, node).includes('V')) return false;
+    const shared = has(of, node, 'd_w2') && !has(of, node, 'd_b2');
+    return part !== 'scores' && !(part === 'q' && shared);
+  }
+  /* dS_ij of q . k, from the gradients of the weights of its row. */
+  function scoreGradient(of, node, h, i, j) {
+    const columns = node.parts.weights.shape[2], kinds = kindsOf(of, node);
+    const at = (name, k) => readOf(name, of, node, 'weights', h, i, k).x;
+    let mean = 0;
+    for (let k = 0; k < columns; k++) mean += at('x', k) * at('dx', k);
+    return operand(at('x', j) * (at('dx', j) - mean) *
+      sharesFor(of, node, h, kinds)[kinds.indexOf('V')]);
+  }
+  function gradientOf(of, node, part, at) {
+    if (!hasGradientSum(of, node, part)) return null;
+    const shape = node.parts[part].shape, width = shape[shape.length - 1];
+    const [, queries, keys] = node.parts.weights.shape;
+    if (part === 'weights') {
+      const [h, i, j] = at, columns = node.parts.v.shape.slice(-1)[0];
+      return Object.assign(dot(c => 'c = ' + c, columns, c => [partAt(of, node, 'context', i, h, c,
+        'dx'), partAt(of, node, 'v', j, h, c)]), {text: 'Σ_c dcontext_ic v_jc'});
+    }
+    const [row, head, c] = headed(node, part, at);
+    if (part === 'context') return Object.assign(dot(n => 'n = ' + n, node.width, n => [readOf('dx',
+      of, node, 'value', row, n), read(of, node, '#w_o', n, head * width + c)]), {text:
+      'Σ_n dy_n w_o_n'});
+    /* one head, or all those that share a row of k and v */
+    const heads = Array.from({length: node.heads}, (_, h) => h).filter(h => shape.length < 3 ||
+      Math.floor(h * shape[1] / node.heads) === head);
+    const others = part === 'q' ? keys : queries, terms = {
+      q: (h, j) => [scoreGradient(of, node, h, row, j), partAt(of, node, 'k', j, h, c)],
+      k: (h, i) => [scoreGradient(of, node, h, i, row), partAt(of, node, 'q', i, h, c)],
+      v: (h, i) => [read(of, node, 'weights', h, i, row), partAt(of, node, 'context', i, h, c,
+        'dx')]};
+    const softmax = ',  dS_ij = P_ij (dP_ij − Σ_k P_ik dP_ik)' + (kindsOf(of, node).length > 1 ?
+      ' · the share of V' : '');
+    return Object.assign(dot(n => (part === 'q' ? 'key ' : 'query ') + n % others + (heads.length >
+      1 ? ', head ' + heads[Math.floor(n / others)] : ''), others * heads.length, n =>
+      terms[part](heads[Math.floor(n / others)], n % others)), {text: {q: 'Σ_j dS_ij k_j' + softmax,
+      k: 'Σ_i dS_ij q_i' + softmax, v: 'Σ_i P_ij dcontext_i'}[part]});
   }
 
   /* -- layers of several steps: a table of the last one, `also` has the sums before it -- */
@@ -1444,11 +1499,14 @@ align-items:center;justify-content:start;font-size:13px}
   /* The sum behind a number of a node. {lacks}: the page does not hold this operand in full. null:
      the layer computes it in more steps than are written here, for instance with positions that
      rotate q and k; so a sum that does not give the number is never shown. */
-  function explain(of, node, part, at) {
-    const given = read(of, node, part, ...at).x;
-    let sum;
+  function explain(of, node, part, at, name) {
+    const given = readOf(name || 'x', of, node, part, ...at).x;
+    let sum, small = 1;
     try {
-      sum = part === PRODUCT ? SCORES.FR(of, node, at)
+      if (name === 'dx') { /* gradients may all be small */
+        small = whole(of, node, part, 'dx').x.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+        sum = gradientOf(of, node, part, at);
+      } else sum = part === PRODUCT ? SCORES.FR(of, node, at)
         : /^(syn_att|mh_dot_src_att|fixed_att|linformer)$/.test(node.kind) ?
           ofAttention(of, node, part, at)
         : node.kind === 'mlp_src_att' ? additive(of, node, part, at)
@@ -1457,35 +1515,38 @@ align-items:center;justify-content:start;font-size:13px}
       if (lacks !== null && typeof lacks !== 'string') throw lacks;
       return lacks && {lacks: lacks};
     }
-    return sum && Math.abs(sum.result - given) <= 1e-5 + 1e-4 * Math.abs(given)
+    return sum && Math.abs(sum.result - given) <= 1e-5 * small + 1e-4 * Math.abs(given)
       ? Object.assign(sum, {given: given}) : null;
   }
 
   /* A number was chosen: the place moves there, and the sum behind it appears below the maps. */
-  function pick(id, part, at, back) {
+  function pick(id, part, at, name, back) {
     if (view.pick && !back) view.trail.push(view.pick);
     const moves = id !== view.node || part !== view.part;
-    view.pick = {id: id, part: part, at: at};
+    view.pick = {id: id, part: part, at: at, name: name || 'x'};
     const value = valueOf(doc(), doc().nodes[id], part);
     at.slice(0, -2).forEach((k, axis) => { view.heads[value.axes[axis]] = k; });
     if (moves) view.part = part, select(id);
     else drawSum();
     if (moves) parts.sum.focus({preventScroll: true});
   }
-  function isPicked(node, leading) {
+  function isPicked(node, leading, name) {
     const p = view.pick;
-    return p && node && p.id === node.id && p.part === view.part &&
+    return p && node && p.id === node.id && p.part === view.part && p.name === name &&
       String(p.at.slice(0, -2)) === String(leading);
   }
   /* The sum of a number of document k, as a table of its operands; `below`: lines behind it. */
-  function sumView(of, node, part, at) {
-    const name = (part === 'value' ? 'output' : part.replace('#', '')) + '[' + at.join(', ') + ']';
-    const box = html('div', {'data-sum': ''}, html('h3', null, 'How ' + name + ' of ' + node.key +
+  function sumView(of, node, part, at, name) {
+    const gradient = name === 'dx', place = (gradient ? 'the gradient of ' : '') +
+      (part === 'value' ? 'output' : part.replace('#', '')) + '[' + at.join(', ') + ']';
+    const box = html('div', {'data-sum': ''}, html('h3', null, 'How ' + place + ' of ' + node.key +
       ' is made'));
     const note = text => add(box, [html('p', {class: 'dim small'}, text)]);
     if (part.startsWith('#') && part !== PRODUCT) return note('A number of the network itself: ' +
       'training made it. Beside it stands its gradient, where one was computed.');
-    const sum = explain(of, node, part, at);
+    const sum = explain(of, node, part, at, name);
+    if (!sum && gradient) return note('It comes back from the layers that read this one. The page' +
+      ' writes out the gradients inside of an attention.');
     if (!sum) return note('The page does not write this sum out: see the formula of the layer.');
     if (sum.lacks) return note('The page does not hold ' + sum.lacks + ' in full: syn trace with ' +
       'a larger --weights or --values writes it, so that the operands can be shown.');
@@ -1522,9 +1583,9 @@ align-items:center;justify-content:start;font-size:13px}
   /* A click goes on to the operand: so a reader can walk back to the tokens. */
   function operandView(of, o) {
     if (!o.node || o.at.length < 2 || of !== doc()) return number(o.x);
-    return assign(button(number(o.x), null, () => pick(o.node.id, o.part, o.at)), {class: 'operand',
-      title: (o.part === 'value' ? 'output' : o.part.replace('#', '')) + '[' + o.at.join(', ') +
-      '] of ' + o.node.key});
+    return assign(button(number(o.x), null, () => pick(o.node.id, o.part, o.at, o.name)), {class:
+      'operand', title: (o.name === 'dx' ? 'gradient of ' : '') + (o.part === 'value' ? 'output' :
+      o.part.replace('#', '')) + '[' + o.at.join(', ') + '] of ' + o.node.key});
   }
   function drawSum() {
     const p = view.pick, base = doc().nodes[view.node];
@@ -1534,7 +1595,7 @@ align-items:center;justify-content:start;font-size:13px}
     parts.sum.replaceChildren();
     add(parts.sum, [view.trail.length ? button('◀ the number before', null, () => {
       const last = view.trail.pop();
-      pick(last.id, last.part, last.at, true);
+      pick(last.id, last.part, last.at, last.name, true);
       parts.sum.focus({preventScroll: true});
     }) : null, html('div', {class: view.b >= 0 ? 'two' : ''}, [view.a, view.b].filter(k => k >= 0)
       .map(k => {
@@ -1544,7 +1605,7 @@ align-items:center;justify-content:start;font-size:13px}
         if (!value || !p.at.every((i, axis) => i < value.shape[axis]) ||
           !(numbers(value, 'x') instanceof Float32Array))
           return html('p', {class: 'dim'}, 'This network has no such number.');
-        return sumView(of, node, p.part, p.at);
+        return sumView(of, node, p.part, p.at, p.name);
       }))]);
   }
 
