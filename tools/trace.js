@@ -1156,12 +1156,40 @@ align-items:center;justify-content:start;font-size:13px}
           ['g_wa', 'g_ba']));
       return SCORES[kept[k]] ? SCORES[kept[k]](of, node, place) : null;
     }
-    const [row, h, k] = headed(node, part, at), shape = node.parts[part].shape;
-    const sum = product(of, node, from, 'value', ['w_' + part, 'b_' + part], row,
-      h * shape[shape.length - 1] + k);
+    const [row, h, k] = headed(node, part, at), width = node.parts[part].shape.slice(-1)[0];
     const scale = part === 'q' ? scaleOf(of, node) : 1;
-    if (scale !== 1) sum.lines = ['times the scale of the scores, ' + short(scale)];
-    return Object.assign(sum, {result: sum.result * scale});
+    const column = c => {
+      const sum = product(of, node, from, 'value', ['w_' + part, 'b_' + part], row, h * width + c);
+      if (scale !== 1) sum.lines = ['times the scale of the scores, ' + short(scale)];
+      return Object.assign(sum, {result: sum.result * scale});
+    };
+    const rope = part === 'v' ? null : ropeOf(of, node, width);
+    return rope && k < rope.n ? rotated(rope, column, part + ' before', row, k) : column(k);
+  }
+  /* The last rope of the text before a layer. n: the columns that it rotates. */
+  function ropeOf(of, node, width) {
+    if (node.kind !== 'syn_att' || !kindsOf(of, node).includes('V')) return null;
+    const before = new TextDecoder().decode(new TextEncoder().encode(of[side(node)])
+      .slice(0, node.place)).replace(/#.*/g, '');
+    const last = Array.from(before.matchAll(/\brope\b\s*(?:\(([^()]*)\))?/g)).pop();
+    if (!last) return null;
+    const words = (last[1] || '').split(',').map(s => s.trim().replace(/^(base|part|layout)\s*=\s*/,
+      (_, name) => name === 'part' ? 'part ' : ''));
+    const plain = words.filter(s => /^[0-9.]/.test(s)), part = words.find(s => /^part /.test(s));
+    return {base: Number(plain[0] || 10000), pair: words.includes('pair'),
+      n: Number(part ? part.slice(5) : plain[1] || width)};
+  }
+  /* Column k of the token at a place, one of the pair (a, b); column: the sum of one before. */
+  function rotated(rope, column, name, place, k) {
+    const half = rope.n / 2, j = rope.pair ? k >> 1 : k % half;
+    const [first, second] = rope.pair ? [2 * j, 2 * j + 1] : [j, j + half];
+    const a = column(first), b = column(second), w = place * Math.pow(rope.base, -j / half);
+    const factors = k === first ? [Math.cos(w), -Math.sin(w)] : [Math.sin(w), Math.cos(w)];
+    const terms = [a, b].map((x, i) => [name + ', column ' + [first, second][i],
+      [operand(x.result), operand(factors[i])], x.result * factors[i]]);
+    return {text: (k === first ? 'a cos w − b sin w' : 'a sin w + b cos w') + ',  w = ' + short(w) +
+      ', by rope', terms: terms, result: terms[0][2] + terms[1][2], also: [{title: 'a', sum: a},
+      {title: 'b', sum: b}]};
   }
 
   /* -- gradients of an attention, by the chain rule from those behind them -- */
@@ -1199,16 +1227,19 @@ align-items:center;justify-content:start;font-size:13px}
     const heads = Array.from({length: node.heads}, (_, h) => h).filter(h => shape.length < 3 ||
       Math.floor(h * shape[1] / node.heads) === head);
     const others = part === 'q' ? keys : queries, terms = {
-      q: (h, j) => [scoreGradient(of, node, h, row, j), partAt(of, node, 'k', j, h, c)],
-      k: (h, i) => [scoreGradient(of, node, h, i, row), partAt(of, node, 'q', i, h, c)],
-      v: (h, i) => [read(of, node, 'weights', h, i, row), partAt(of, node, 'context', i, h, c,
+      q: (h, j, c) => [scoreGradient(of, node, h, row, j), partAt(of, node, 'k', j, h, c)],
+      k: (h, i, c) => [scoreGradient(of, node, h, i, row), partAt(of, node, 'q', i, h, c)],
+      v: (h, i, c) => [read(of, node, 'weights', h, i, row), partAt(of, node, 'context', i, h, c,
         'dx')]};
     const softmax = ',  dS_ij = P_ij (dP_ij − Σ_k P_ik dP_ik)' + (kindsOf(of, node).length > 1 ?
       ' · the share of V' : '');
-    return Object.assign(dot(n => (part === 'q' ? 'key ' : 'query ') + n % others + (heads.length >
-      1 ? ', head ' + heads[Math.floor(n / others)] : ''), others * heads.length, n =>
-      terms[part](heads[Math.floor(n / others)], n % others)), {text: {q: 'Σ_j dS_ij k_j' + softmax,
-      k: 'Σ_i dS_ij q_i' + softmax, v: 'Σ_i P_ij dcontext_i'}[part]});
+    const text = {q: 'Σ_j dS_ij k_j' + softmax, k: 'Σ_i dS_ij q_i' + softmax,
+      v: 'Σ_i P_ij dcontext_i'}[part];
+    const column = c => Object.assign(dot(n => (part === 'q' ? 'key ' : 'query ') + n % others +
+      (heads.length > 1 ? ', head ' + heads[Math.floor(n / others)] : ''), others * heads.length,
+    n => terms[part](heads[Math.floor(n / others)], n % others, c)), {text: text});
+    const rope = part === 'v' ? null : ropeOf(of, node, width); /* its gradient rotates back */
+    return rope && c < rope.n ? rotated(rope, column, 'the sum', -row, c) : column(c);
   }
 
   /* -- layers of several steps: a table of the last one, `also` has the sums before it -- */
@@ -1497,8 +1528,8 @@ align-items:center;justify-content:start;font-size:13px}
   }
 
   /* The sum behind a number of a node. {lacks}: the page does not hold this operand in full. null:
-     the layer computes it in more steps than are written here, for instance with positions that
-     rotate q and k; so a sum that does not give the number is never shown. */
+     the layer computes it in more steps than are written here; a sum that does not give the number
+     is never shown. */
   function explain(of, node, part, at, name) {
     const given = readOf(name || 'x', of, node, part, ...at).x;
     let sum, small = 1;
