@@ -68,7 +68,7 @@ wrong 08 alpha 'every row should sum to 1' 's/alpha = syn_softmax(mix)/alpha = m
 wrong 09 'both heads' 'columns in the wrong order' 's/syn_concat(head\[0\], head\[1\])/syn_concat(head[1], head[0])/'
 wrong 10 loss '6 times' 's|-logf(p\[i\]) / (TEXT - 1)|-logf(p[i])|'
 wrong 11 queries 'a null pointer: still a hole' 's/w\[0\], y, T/w[0], HOLE, T/'
-wrong 12 'beam: the rows that the two best texts continue' 'beam: their last tokens' 's|best / V|best % V|'
+wrong 12 'beam: the rows that the four best texts continue' 'beam: their last tokens' 's|best / V|best % V|'
 wrong 13 'proven by syn_kind_check' 'the library says: shift, as a decoder: padding' 's/r > off\[i\] ?/r ?/'
 wrong 14 'multiply-adds of FD' 'yours' 's/(s\.a + s\.b) \* s\.d + s\.H \* s\.N/(s.a + s.b) * s.d/'
 wrong 15 'bits of the product-sum' 'only the last bits differ' 's/fmaf(a\[i\], b\[i\], sum)/a[i] * b[i] + sum/'

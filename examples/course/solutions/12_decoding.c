@@ -51,7 +51,7 @@ static void greedy(void) {
 
 /* Two steps of a beam search with K = 2. */
 static void beam(void) {
-  float log_p[V], all[2 * V], live[2], tokens[2], rows[2], next[2], score[2];
+  float log_p[V], all[2 * V], live[2], tokens[2], rows[4], next[4], score[2];
   int first, best;
   /* 4. The two best first tokens, with their log p. */
   log_softmax(table[BEGIN], log_p);
@@ -69,16 +69,16 @@ static void beam(void) {
     for (int j = 0; j < V; j++) all[i * V + j] = live[i] + log_p[j];
   }
   check_array("beam: log p of all texts of two tokens", all, 2, V);
-  /* 6. The two best of them, where `best` is the place in `all`: which row does it continue, and
-     with which token? */
-  for (int i = 0; i < 2; i++) {
+  /* 6. The four best of them (a beam of 2 keeps the first two). `best` is the place in `all`: which
+     row does it continue, and with which token? */
+  for (int i = 0; i < 4; i++) {
     best = best_of(all, 2 * V);
     rows[i] = (float)(best / V);
     next[i] = (float)(best % V);
     all[best] = -INFINITY; /* taken */
   }
-  check_array("beam: the rows that the two best texts continue", rows, 1, 2);
-  check_array("beam: their last tokens", next, 1, 2);
+  check_array("beam: the rows that the four best texts continue", rows, 1, 4);
+  check_array("beam: their last tokens", next, 1, 4);
   /* 7. The score of a text of n tokens is log p / ((5 + n) / 6)^alpha. Of n = 2 and n = 8 tokens,
      both with log p = -3 and alpha = 0.6: */
   for (int i = 0; i < 2; i++) {
@@ -89,8 +89,8 @@ static void beam(void) {
 }
 
 static void sample(void) {
-  static const float points[] = {0.05f, 0.437f, 0.44f, 0.7f, 0.95f}; /* uniform in 0 .. 1 */
-  float p[V], sum = 0, kept[V] = {0}, reached = 0, drawn[5];
+  enum { POINTS = 200 };
+  float p[V], sum = 0, kept[V] = {0}, reached = 0, drawn[POINTS];
   /* 8. Probabilities behind begin with the temperature 0.8: softmax of z / temperature */
   for (int i = 0; i < V; i++) sum += p[i] = expf(table[BEGIN][i] / 0.8f);
   for (int i = 0; i < V; i++) p[i] /= sum;
@@ -107,13 +107,14 @@ static void sample(void) {
   check_array("kept by top_p 0.9", kept, 1, V);
   /* 10. For each point: the first token, in the order 0 .. V-1, where the sum of `kept` up to it is
      larger than the point times the sum of all that is kept. */
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < POINTS; i++) {
+    float point = ((float)i + 0.5f) / POINTS; /* in 0 .. 1 */
     int token = 0;
     float up_to = kept[0];
-    while (token < V - 1 && up_to <= points[i] * reached) up_to += kept[++token];
+    while (token < V - 1 && up_to <= point * reached) up_to += kept[++token];
     drawn[i] = (float)token;
   }
-  check_array("drawn tokens", drawn, 1, 5);
+  check_array("drawn tokens", drawn, 1, POINTS);
 }
 
 static void exercise(syn_context *c, syn_tape *t) {
