@@ -1576,8 +1576,8 @@ align-items:center;justify-content:start;font-size:13px}
     if (part.startsWith('#') && part !== PRODUCT) return note('A number of the network itself: ' +
       'training made it. Beside it stands its gradient, where one was computed.');
     const sum = explain(of, node, part, at, name);
-    if (!sum && gradient) return note('It comes back from the layers that read this one. The page' +
-      ' writes out the gradients inside of an attention.');
+    if (!sum && gradient) return note('The sum of the gradients from all layers that read this' +
+      ' number. The page writes out the gradients inside of an attention alone.');
     if (!sum) return note('The page does not write this sum out: see the formula of the layer.');
     if (sum.lacks) return note('The page does not hold ' + sum.lacks + ' in full: syn trace with ' +
       'a larger --weights or --values writes it, so that the operands can be shown.');
