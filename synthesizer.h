@@ -31450,8 +31450,11 @@ enum {
 };
 
 /* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
-   ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
-enum { SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2, SYN__SMALL_NO_SOFTMAX = 4 };
+   ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. SHARED times
+   n: 1 + n heads read one head of the cache. */
+enum {
+  SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2, SYN__SMALL_NO_SOFTMAX = 4, SYN__SMALL_SHARED = 8
+};
 
 /* A candidate for the next token: logit or sum of log p, and the hypothesis that it extends. */
 typedef struct syn__small_pick {
@@ -31636,6 +31639,8 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
 static int32_t syn__small_cache_bytes(int32_t heads, int32_t c) {
   return heads * (4 + syn__small_round4(c));
 }
+/* Heads that read one head of a cache. */
+static int32_t syn__small_group(int32_t flags) { return flags / SYN__SMALL_SHARED + 1; }
 /* Keys that this row sees. */
 static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
   return flags & SYN__SMALL_CAUSAL ? s->row + 1 : s->sources;
@@ -32083,19 +32088,20 @@ static long syn__small_store(syn_small *s, const int32_t *a) {
 
 /* Of `values`, the attention weights of head h as integers. */
 static void syn__small_weights(syn_small *s, const int32_t *a, int32_t h, int32_t keys) {
-  int32_t bytes = syn__small_cache_bytes(a[3], a[4]), j;
+  int32_t group = syn__small_group(a[2]), bytes = syn__small_cache_bytes(a[3] / group, a[4]), j;
   int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
   const unsigned char *lineage = syn__small_lineage(s, a[2]);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
   float *score = s->scores + h * keys;
   float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
+  const int32_t head = h / group; /* of the cache */
   for (j = 1; j < keys; j++)
     if (score[j] > most) most = score[j];
   for (j = 0; j < keys; j++) {
     float e = softmax ? syn__small_exp(score[j] - most) : score[j];
     const void *key = cache + syn__small_key(s, lineage, j) * bytes;
     sum = sum + e;
-    score[j] = e * ((const float *)key)[h];
+    score[j] = e * ((const float *)key)[head];
     scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
   }
   factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
@@ -32109,10 +32115,10 @@ static void syn__small_weights(syn_small *s, const int32_t *a, int32_t h, int32_
    with the sum of |t|. A part is a column of y. */
 static long syn__small_values(syn_small *s, const int32_t *a) {
   int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), i, j;
-  int32_t bytes = syn__small_cache_bytes(heads, c);
+  int32_t group = syn__small_group(a[2]), bytes = syn__small_cache_bytes(heads / group, c);
   int32_t count = syn__small_parts(s, heads * c, keys, 1), end = s->part + count;
   const unsigned char *lineage = syn__small_lineage(s, a[2]);
-  const int8_t *cache = (const int8_t *)syn__small_at(s, a[1], 0, bytes) + 4 * heads;
+  const int8_t *cache = (const int8_t *)syn__small_at(s, a[1], 0, bytes) + 4 * (heads / group);
   float *y = syn__small_row(s, a[0], heads * c);
   int32_t h = s->part / c, column = s->part % c;
   for (i = s->part; i < end; i++, column++) {
@@ -32120,7 +32126,7 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
     int32_t acc = 0;
     if (column == c) h++, column = 0;
     if (column == 0) syn__small_weights(s, a, h, keys);
-    v = cache + h * syn__small_round4(c) + column;
+    v = cache + h / group * syn__small_round4(c) + column;
     for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
     y[i] = (float)acc * s->q_scale;
   }
@@ -32132,22 +32138,26 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
    head. */
 static long syn__small_score_v(syn_small *s, const int32_t *a) {
   int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), i;
-  int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
+  int32_t group = syn__small_group(a[0]), kv = heads / group, stride = syn__small_round4(c);
+  int32_t bytes = syn__small_cache_bytes(kv, c);
   int32_t count = syn__small_parts(s, heads * keys, c, 1), end = s->part + count;
   const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
   const unsigned char *lineage = syn__small_lineage(s, a[0]);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
-  int32_t h = s->part / keys, j = s->part % keys;
+  int32_t h = s->part / keys, j = s->part % keys, head = h / group; /* head: of the cache */
   for (i = s->part; i < end; i++, j++) {
     const void *key;
     const float *scales;
     float x;
-    if (j == keys) h++, j = 0;
+    if (j == keys) {
+      j = 0;
+      head = ++h / group;
+    }
     if (j == 0) syn__small_input(s, q + h * c, c, stride);
     key = cache + syn__small_key(s, lineage, j) * bytes;
     scales = (const float *)key;
-    x = (float)syn__small_dot(s->q, (const int8_t *)(scales + heads) + h * stride, stride) *
-        (s->q_scale * factors[h] * scales[h]);
+    x = (float)syn__small_dot(s->q, (const int8_t *)(scales + kv) + head * stride, stride) *
+        (s->q_scale * factors[h] * scales[head]);
     s->scores[i] = a[0] & SYN__SMALL_ADD ? s->scores[i] + x : x;
   }
   syn__small_done(s, count, heads * keys);
@@ -32308,6 +32318,13 @@ static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, 
   const int decode = c->program == SYN__SMALL_DECODE;
   int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
   int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
+  if (kind == 'C') { /* of score_v and values with fewer heads than read it */
+    const int32_t flags = a[at[2] - '0'], code = a[-1] & 255;
+    const int shares = code == SYN__SMALL_OP_score_v || code == SYN__SMALL_OP_values;
+    const int32_t group = shares ? syn__small_group(flags) : 1;
+    if (flags < 0 || n % group) return 0;
+    n /= group;
+  }
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
     case 'u': return a[i] > 0 && a[i] <= 1 << 24;
@@ -33821,13 +33838,6 @@ static int syn__lower_rotated(syn__small_build *l, const syn__att *a, int x, int
   op[2] = syn__lower_shared(l, a->angles, a->rotated);
   return syn__lower_row(l, SYN__SMALL_OP_rotate, op, 7, heads * a->c, 1);
 }
-/* kv=: a row of k or v [heads/group,c] with a copy for each head: caches have all heads. */
-static int syn__lower_copies(syn__small_build *l, const syn__att *a, int x) {
-  int part[SYN__MAX_SMALL_HEADS], h;
-  if (a->group < 2 || x < 0) return x;
-  for (h = 0; h < a->heads; h++) part[h] = syn__lower_slice(l, x, h / a->group * a->c, a->c);
-  return syn__lower_join(l, part, a->heads);
-}
 /* The score with keys: q of the row, k of the cache. */
 static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
                             int flags) {
@@ -33894,18 +33904,20 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const char *lacks = syn__lower_att_lacks(a, l->config->max_len);
   int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
+  int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
   float share[SYN__MAX_SMALL_HEADS];
   int32_t x[5] = {0, 0, 0, a->heads, a->c};
   if (lacks) return syn__lower_refuse(l, n, lacks);
   if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
+  l->heads = syn__max(l->heads, a->heads);
   if (a->cross) l->program = SYN__SMALL_CACHE;
   else syn__lower_segment(l, 0); /* the caches of the layer before are free again */
   v = syn__lower_linear(l, u, n->param[a->w_v], syn__lower_bias(n, a->b_v), 0);
-  v = syn__lower_store(l, syn__lower_copies(l, a, v), a->heads, a->c);
+  v = syn__lower_store(l, v, a->heads / a->group, a->c);
   if (a->keyed >= 0) {
     k = syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], syn__lower_bias(n, a->b_k), 0);
     k = syn__lower_rotated(l, a, k, a->heads / a->group);
-    k = syn__lower_store(l, syn__lower_copies(l, a, k), a->heads, a->c);
+    k = syn__lower_store(l, k, a->heads / a->group, a->c);
   }
   l->program = program;
   if (!a->cross) syn__lower_segment(l, 0);
@@ -33916,13 +33928,13 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
       if (a->mixed)
         share[h] = syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s);
     }
-    if (s == a->keyed) syn__lower_keys(l, n, k, share, how);
+    if (s == a->keyed) syn__lower_keys(l, n, k, share, how | shared);
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
     else syn__lower_dense(l, n, s, share, how);
   }
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   x[1] = syn__lower_read(l, v);
-  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
+  x[2] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
   y = syn__lower_row(l, SYN__SMALL_OP_values, x, 5, a->e, 0);
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }

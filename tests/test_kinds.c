@@ -1523,6 +1523,12 @@ static void test_state_memory(void) {
           state, lists);
   }
   CHECK(keys > lists + 256.0 * 2 * 32 * 4 - 1.0, "keys and values grow by %g bytes, lists by %g", keys, lists);
+  for (i = 1; i < 8; i *= 2) { /* grouped queries: k and v of i heads */
+    char shared[40];
+    sprintf(shared, "syn_att(V, heads=8, kv=%d)", (int)i);
+    CHECK(fabs(decode_growth("syn_att(V, heads=8)") - decode_growth(shared) - 256.0 * 2 * 4 * (double)(8 - i) * 4) < 1.0,
+          "%s: grows by %g bytes", shared, decode_growth(shared));
+  }
 }
 
 /* Numbers behind the limits of aft: the output is finite, the gradient there 0. */

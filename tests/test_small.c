@@ -783,6 +783,74 @@ static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
   free(w);
 }
 
+/* kv=: the caches of a small model have the heads of k and v alone. The copy without kv, whose
+   matrices have the rows of a head for each head that reads it, has the same logits and larger
+   caches. */
+static syn_model *heads_model(syn_context *c, int kv) {
+  syn_config k;
+  char text[80];
+  memset(&k, 0, sizeof k);
+  sprintf(text, "rope -> repeat(2, res_nd(syn_att(V, heads=4, kv=%d, bias=1))) -> norm", kv);
+  k.task = "lm";
+  k.decoder = text;
+  k.d_model = 32;
+  k.max_len = 20;
+  k.tgt_vocab = VOCAB;
+  k.seed = 3;
+  return syn_model_new(c, &k);
+}
+static void heads_fill(syn_model *to, const syn_model *from, int group) {
+  size_t i;
+  int h;
+  for (i = 0; i < syn_model_param_count(to); i++) {
+    const syn_param *p = syn_model_param(to, i), *q = syn_model_param(from, i);
+    size_t head = p->size / 4; /* of w_v, w_k, b_v, b_k */
+    if (p->size == q->size) memcpy(p->x, q->x, q->size * sizeof *q->x);
+    for (h = 0; p->size != q->size && h < 4; h++)
+      memcpy(p->x + (size_t)h * head, q->x + (size_t)(h / group) * head, head * sizeof *q->x);
+  }
+}
+static long heads_logits(syn_context *c, const syn_model *m, int beam, float *z, int *out) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  syn_small_config how;
+  const int src[] = {4, 9, 6};
+  long ram;
+  void *block;
+  syn_small *s;
+  memset(&how, 0, sizeof how);
+  how.beam = beam;
+  ram = syn_small_ram(w, size, &how);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = syn_small_open(block, (size_t)ram, w, size, &how, NULL);
+  n_logits = 0;
+  memset(logits, 0, sizeof logits);
+  CHECK(s && output_of(s, src, 3, 1, out) >= 0, "kv: RAM %ld, %s", ram, c->message);
+  memcpy(z, logits, sizeof logits);
+  free(block);
+  free(w);
+  return ram;
+}
+static void test_heads(syn_context *c) {
+  int kv, beam, out[2][LENGTH] = {{0}};
+  float z[2][256];
+  for (kv = 1; kv < 4; kv *= 2)
+    for (beam = 1; beam < 4; beam += 2) {
+      syn_model *shared = heads_model(c, kv), *all = heads_model(c, 4);
+      long ram[2];
+      heads_fill(all, shared, 4 / kv);
+      ram[0] = heads_logits(c, shared, beam, z[0], out[0]);
+      ram[1] = heads_logits(c, all, beam, z[1], out[1]);
+      CHECK(!memcmp(z[0], z[1], sizeof z[0]) && !memcmp(out[0], out[1], sizeof out[0]),
+            "kv=%d, beam %d: the logits with a head of k and v for each head", kv, beam);
+      /* 2 layers, k and v of 20 tokens, 4 + 8 bytes a head */
+      CHECK(ram[1] - ram[0] == 2L * 2 * 20 * beam * (4 - kv) * 12, "kv=%d: RAM %ld, without %ld",
+            kv, ram[0], ram[1]);
+      syn_model_free(shared);
+      syn_model_free(all);
+    }
+}
+
 /* A damaged array may name operands that overlap: the rows are copied all the same (sanitizers find
    memcpy). In w each `shift` reads its row 4 bytes beside the last row that it writes, each `window`
    writes into the rows that it reads. Returns how many there are. */
@@ -1332,6 +1400,7 @@ int main(void) {
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
     if (strstr(pairs[i][0], "cnn")) test_overlap(&c, m);
+    if (strstr(pairs[i][0], "kv=")) test_damaged(&c, m, NULL);
     if (i == 0) test_formats(&c, m);
     if (i == 0) test_options(&c, m);
     if (i == 0) test_shared(&c, m);
@@ -1359,6 +1428,7 @@ int main(void) {
   test_functions();
   test_rotate();
   test_i4(&c);
+  test_heads(&c);
   test_sizes(&c);
   test_no_lowering(&c);
   test_refused(&c);
