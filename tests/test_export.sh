@@ -10,7 +10,7 @@ command -v python3 >/dev/null || {
   echo "needs python3"
   exit 77
 }
-python3 "$(dirname "$0")/tiny_checkpoints.py" made
+python3 "$here/tiny_checkpoints.py" made
 
 # a tokenizer beside a checkpoint keeps the numbers of its tokens, so that the exported one gives the answers
 tokenizer() {
@@ -91,6 +91,19 @@ same 'gguf, llama2c-0: model' a.safetensors b.safetensors
 gguf gguf-q8_0 made/gguf-q8_0/model.gguf 'llama F32 llama default logits equal'
 of_texts gguf-q8_0
 same 'gguf, gguf-q8_0: model' a.safetensors b.safetensors
+gguf gguf-gemma made/gguf-gemma/model.gguf 'gemma F32 llama default logits equal'
+same 'gguf, gguf-gemma: model' a.safetensors b.safetensors
+gguf gemma made/gemma 'gemma F32 no_vocab None logits equal'
+for pre in llama-bpe qwen2 smollm; do
+  gguf gguf-$pre made/gguf-$pre/model.gguf "llama F32 gpt2 $pre logits equal"
+  of_texts gguf-$pre
+  same "gguf, gguf-$pre: model" a.safetensors b.safetensors
+  rm -rf one
+  "$SYN" export -m a.safetensors -o one
+  "$SYN" import one -o b.safetensors --check made/gguf-$pre/expected.json >out
+  is "gguf-$pre, as a folder: answers" '5 passed, 0 failed' "$(tail -1 out)"
+  of_texts "gguf-$pre, as a folder"
+done
 
 # tokenizers. back NAME TOKENIZER [FILE [TEST]]: the checkpoint of gpt2 with it, to a folder and back
 back() {
@@ -209,9 +222,9 @@ refused() {
   is "$1: no folder" 0 "$(ls -d no 2>/dev/null | wc -l | tr -d ' ')"
 }
 "$SYN" import made/mistral -o m.safetensors >/dev/null
-refused 'a window in GGUF' "*window=: GGUF's llama and qwen2 have none*" gguf
+refused 'a window in GGUF' "*window=: GGUF's llama, qwen2 and gemma have none*" gguf
 "$SYN" import made/t5-v1_0 -o m.safetensors >/dev/null
-refused 'an encoder in GGUF' '*the network has an encoder*export to GGUF writes gpt2, llama and qwen2*' gguf
+refused 'an encoder in GGUF' '*the network has an encoder*export to GGUF writes gpt2, llama, qwen2 and gemma*' gguf
 other() { # other TASK OPTION...: a small model of a task
   task=$1
   shift
@@ -220,6 +233,18 @@ other() { # other TASK OPTION...: a small model of a task
   "$SYN" train --task "$task" --data pairs --steps 1 --warmup 1 --max-len 8 --tokenizer char -o m.safetensors --d-model 8 \
     --heads 2 "$@" >out 2>&1 || cat out
 }
+"$SYN" import made/gemma -o m.safetensors >/dev/null
+refused 'gemma as a folder' "*'scale(2.82842712) -> *the format cannot hold this*"
+gemma() { # gemma FF: the text of gemma with that gated layer
+  echo "scale(2.82842712) -> rope(base=10000, layout=half) -> repeat(1, res(rms_norm(eps=1e-05) -> syn_att(V, c=4, bias=0, kv=1))
+-> res(rms_norm(eps=1e-05) -> ffl(12, $1, bias=0))) -> rms_norm(eps=1e-05)"
+}
+other lm --tie out --decoder "$(gemma swiglu)"
+refused 'swiglu of gemma in GGUF' '*scale without geglu*have none*' gguf
+other lm --tie none --decoder "$(gemma geglu)"
+refused 'another output of gemma in GGUF' '*scale with an output of its own*have none*' gguf
+other lm --tie out --decoder "$(gemma geglu | sed 's/^scale([0-9.]*) -> //')"
+refused 'geglu in GGUF' '*geglu without scale*have none*' gguf
 block='repeat(1, res(syn_att(V, bias=1)) -> norm(eps=1e-05) -> res(ffl(12, relu)) -> norm(eps=1e-05))'
 other mlm --encoder "learn_pos -> types(2) -> norm(eps=1e-05) -> $block -> ff(act=relu) -> norm(eps=1e-05)" --tie none
 refused 'a table of its own for the output' '*tie none: bert wants all*'

@@ -24,7 +24,7 @@ answers gpt2-untied 8
 answers llama 8
 answers mistral 8
 answers qwen2 8
-answers softcap 8
+answers gemma 8
 answers gpt2-f64 8
 answers t5-v1_0 6
 answers t5-v1_1 6
@@ -90,7 +90,23 @@ answers gguf-q8_0 5
 answers gguf-q4_0 5
 answers gguf-q4_K 5
 answers gguf-q6_K 5
+answers gguf-gemma 5
 is 'tokenizer of GGUF' '3 4 7' "$(echo ad | "$SYN" tokenize -m m.safetensors --ids)"
+# llama with a byte-level tokenizer inside, as Llama 3, Qwen2 and SmolLM have it; numbers are cut by three or one digits
+for pre in llama-bpe qwen2 smollm; do
+  answers gguf-$pre 5
+  digits='7 8 7 8'
+  [ $pre != llama-bpe ] || digits='10 7 8'
+  is "gguf-$pre: tokens" "4 5 4 3 5 $digits 5 3 18" "$(echo 'abc abcab 1212 ab<t x>' | "$SYN" tokenize -m m.safetensors --ids)"
+  is "gguf-$pre: text" 'abc abcab 1212 ab<t x>' "$(echo "4 5 4 3 5 $digits 5 3 18" | "$SYN" tokenize -m m.safetensors --ids --back)"
+done
+for name in llama3 tekken; do # as long as the name that they replace
+  LC_ALL=C sed "s/smollm/$name/" made/gguf-smollm/model.gguf >$name.gguf
+done
+"$SYN" import llama3.gguf -o m.safetensors >out 2>&1
+is 'tokenizer.ggml.pre llama3' 0 $?
+"$SYN" import tekken.gguf -o m.safetensors >out 2>&1
+has 'tokenizer.ggml.pre tekken' '*tokenizer.ggml.pre: tekken is not read*' "$(cat out)"
 
 # a tokenizer beside the checkpoint, which knows that outputs begin with the padding only from the configuration
 cp -r made/t5-v1_0 made/t5-text
@@ -316,11 +332,19 @@ with zipfile.ZipFile("made/npz/stored.npz") as z, zipfile.ZipFile("both.npz", "w
             data = data[:8] + struct.pack("<H", len(head)) + head + bytes(4 * rows * d) + data[10 + size:]
         out.writestr(name, data)
 END
-rm -rf c && cp -r made/softcap c
-sed 's/}$/, "attn_logit_softcapping": 50.0}/' made/softcap/config.json >c/config.json
-refused 'scores with softcap' '*attn_logit_softcapping: 50.0 is not read; wanted: null*' c
-sed 's/0.75/-1/' made/softcap/config.json >c/config.json
-refused 'softcap below 0' '*final_logit_softcapping: -1 is not read; wanted: null, 0.01 to 1e6*' c
+# transformers' classes of llama and gemma ignore these keys of gemma2: which of both is meant cannot be known
+rm -rf c && cp -r made/llama c
+for key in final_logit_softcapping attn_logit_softcapping; do
+  sed "s/}\$/, \"$key\": 30.0}/" made/llama/config.json >c/config.json
+  refused "llama with $key" "*$key: 30.0: this key is not known*" c
+  sed "s/}\$/, \"$key\": null}/" made/llama/config.json >c/config.json
+  is "llama with $key: null" 0 "$("$SYN" import c -o m.safetensors >out 2>&1; echo $?)"
+done
+cp made/gemma/model.safetensors c
+sed 's/"hidden_activation": null/"hidden_activation": "gelu"/' made/gemma/config.json >c/config.json
+refused 'gemma with the gelu of erf' '*hidden_activation: gelu is not read; wanted: silu, gelu_new*' c
+sed 's/"hidden_act": "gelu"/"hidden_act": "relu"/' made/gemma/config.json >c/config.json
+refused 'gemma with relu' '*hidden_act: relu is not read; wanted: gelu|gelu_pytorch_tanh*' c
 refused 'tensors that share bytes' '*shares bytes with another one*' shared.gguf
 refused 'a name of GGUF with another end' '*norm.weight is missing, which fills decoder.2.g*' name.gguf
 refused 'a table without columns' '*token_embd.weight is missing, or is no matrix*' empty.gguf

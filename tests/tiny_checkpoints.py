@@ -160,40 +160,46 @@ def gpt2(t, tied=True):
             "vocab_size": VOCABULARY, "bos_token_id": 5, "eos_token_id": 5, "tie_word_embeddings": tied}, logits
 
 
-def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False, softcap=None):
-    c = D // HEADS
+def llama(t, kind="llama", kv=1, window=None, base=10000.0, pair=False):
+    """Also gemma: embeddings times sqrt(d), norms by 1 + weight, heads of a width of their own, one table."""
+    gemma = kind == "gemma"
+    c = 6 if gemma else D // HEADS
     biased = kind == "qwen2"
+
+    def normed(x, name):
+        g = t(name, D, mean=0 if gemma else 1)
+        return rms_norm(x, [1 + p for p in g] if gemma else g, 1e-5)
 
     def projected(y, at, name, rows):
         return linear(y, t(f"{at}{name}.weight", rows, D), t(f"{at}{name}.bias", rows) if biased else None)
 
     def logits(ids):
         table = t("model.embed_tokens.weight", VOCABULARY, D)
-        x = [table[i] for i in ids]
+        x = each(lambda p: math.sqrt(D) * p if gemma else p, [table[i] for i in ids])
         for n in range(LAYERS):
             at = f"model.layers.{n}."
-            y = rms_norm(x, t(at + "input_layernorm.weight", D, mean=1), 1e-5)
-            q = rotated(projected(y, at + "self_attn.", "q_proj", D), c, base, pair)
+            y = normed(x, at + "input_layernorm.weight")
+            q = rotated(projected(y, at + "self_attn.", "q_proj", HEADS * c), c, base, pair)
             k = rotated(projected(y, at + "self_attn.", "k_proj", kv * c), c, base, pair)
             v = projected(y, at + "self_attn.", "v_proj", kv * c)
             y = attention(q, k, v, kv=kv, sees=lambda i, j: j <= i and (not window or j > i - window))
-            x = add(x, linear(y, t(at + "self_attn.o_proj.weight", D, D)))
-            y = rms_norm(x, t(at + "post_attention_layernorm.weight", D, mean=1), 1e-5)
-            gate = each(silu, linear(y, t(at + "mlp.gate_proj.weight", FF, D)))
+            x = add(x, linear(y, t(at + "self_attn.o_proj.weight", D, HEADS * c)))
+            y = normed(x, at + "post_attention_layernorm.weight")
+            gate = each(gelu_tanh if gemma else silu, linear(y, t(at + "mlp.gate_proj.weight", FF, D)))
             up = linear(y, t(at + "mlp.up_proj.weight", FF, D))
             y = [[p * q for p, q in zip(a, b)] for a, b in zip(gate, up)]
             x = add(x, linear(y, t(at + "mlp.down_proj.weight", D, FF)))
-        x = rms_norm(x, t("model.norm.weight", D, mean=1), 1e-5)
-        z = linear(x, t("lm_head.weight", VOCABULARY, D))
-        return each(lambda x: softcap * math.tanh(x / softcap), z) if softcap else z
+        x = normed(x, "model.norm.weight")
+        return linear(x, table if gemma else t("lm_head.weight", VOCABULARY, D))
     config = {"model_type": kind, "hidden_size": D, "intermediate_size": FF, "num_attention_heads": HEADS,
               "num_key_value_heads": kv, "num_hidden_layers": LAYERS, "rms_norm_eps": 1e-5, "rope_theta": base,
               "vocab_size": VOCABULARY, "max_position_embeddings": PLACES, "bos_token_id": 1, "eos_token_id": 2,
               "hidden_act": "silu", "rope_scaling": None, "tie_word_embeddings": False}
     if window:
         config["sliding_window"] = window
-    if softcap:
-        config["final_logit_softcapping"] = softcap
+    if gemma:
+        del config["rope_scaling"], config["tie_word_embeddings"]
+        config.update({"head_dim": c, "hidden_act": "gelu", "hidden_activation": None})
     return config, logits
 
 
@@ -601,7 +607,13 @@ def blocks(t, kind):
     return raw
 
 
-def gguf_file(path, t, gpt2, kind, raw, eps):
+# A byte-level tokenizer as Llama 3 has it: 12 and 13 are special, 18 cuts texts.
+BYTE_PIECES = ["a", "b", "c", "ab", "abc", "\u0120", "\u0120a", "1", "2", "3", "12", "123", "<|begin_of_text|>",
+               "<|end_of_text|>", "\u010a", "x", "y", "z", "<t x>"]
+BYTE_MERGES = ["a b", "ab c", "\u0120 a", "1 2", "12 3"]
+
+
+def gguf_file(path, t, family, kind, raw, eps, pre=None):
     def text(s):
         return struct.pack("<Q", len(s.encode())) + s.encode()
 
@@ -611,21 +623,31 @@ def gguf_file(path, t, gpt2, kind, raw, eps):
         if isinstance(value, float):
             return text(key) + struct.pack("<If", 6, value)
         if isinstance(value, list):
-            body = b"".join(text(x) if isinstance(x, str) else struct.pack("<f", x) for x in value)
-            return text(key) + struct.pack("<IIQ", 9, 8 if isinstance(value[0], str) else 6, len(value)) + body
+            of = {str: 8, int: 5, float: 6}[type(value[0])]
+            body = b"".join(text(x) if of == 8 else struct.pack("<i" if of == 5 else "<f", x) for x in value)
+            return text(key) + struct.pack("<IIQ", 9, of, len(value)) + body
         return text(key) + struct.pack("<II", 4, value)
-    a = "gpt2." if gpt2 else "llama."
+    gpt2, gemma, a = family == "gpt2", family == "gemma", family + "."
     names = [(theirs, ours) for ours, theirs in (GGUF_GPT2 if gpt2 else GGUF_LLAMA)]
     names.append(("h." if gpt2 else "model.layers.", "blk."))
     items = {"general.architecture": a[:-1], a + "context_length": PLACES, a + "embedding_length": D,
              a + "block_count": LAYERS, a + "feed_forward_length": FF, a + "attention.head_count": HEADS,
              a + ("attention.layer_norm_epsilon" if gpt2 else "attention.layer_norm_rms_epsilon"): eps}
     if not gpt2:
+        items[a + "attention.head_count_kv"] = 1
+    if gemma:
+        items.update({a + "attention.key_length": 6, a + "attention.value_length": 6})
+    begin, end = (5, 5) if gpt2 else (12, 13) if pre else (1, 2)
+    if pre:
+        types = [3 if 11 < i < 14 else 4 if i == 18 else 1 for i in range(VOCABULARY)]
+        items.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": pre, "tokenizer.ggml.tokens": BYTE_PIECES,
+                      "tokenizer.ggml.merges": BYTE_MERGES, "tokenizer.ggml.token_type": types})
+    elif not gpt2:
         pieces = ["<unk>", "<s>", "</s>", "\u2581"] + [chr(97 + i) for i in range(VOCABULARY - 4)]
-        items.update({a + "attention.head_count_kv": 1, "tokenizer.ggml.model": "llama",
+        items.update({"tokenizer.ggml.model": "llama",
                       "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-float(i) for i in range(VOCABULARY)],
                       "tokenizer.ggml.unknown_token_id": 0})
-    items.update({"tokenizer.ggml.bos_token_id": 5 if gpt2 else 1, "tokenizer.ggml.eos_token_id": 5 if gpt2 else 2})
+    items.update({"tokenizer.ggml.bos_token_id": begin, "tokenizer.ggml.eos_token_id": end})
     head = b"GGUF" + struct.pack("<IQQ", 3, len(t.stored), len(items)) + b"".join(item(*x) for x in items.items())
     data = b""
     for name, (shape, dtype, stored) in t.stored.items():
@@ -633,6 +655,8 @@ def gguf_file(path, t, gpt2, kind, raw, eps):
             values = unpacked(stored, dtype)
             rows = [values[i:i + shape[1]] for i in range(0, len(values), shape[1])]
             shape, stored = shape[::-1], packed([x for row in transposed(rows) for x in row], dtype)
+        if gemma and "norm" in name:  # the 1 is in the file
+            stored = packed([1 + x for x in unpacked(stored, dtype)], dtype)
         of, body = kind if name in raw else "f16" if dtype == "F16" else "f32", raw.get(name, stored)
         for old, new in names:
             name = name.replace(old, new)
@@ -704,13 +728,16 @@ def gguf_check(path, expected):
             rows = [values[i:i + shape[1]] for i in range(0, len(values), shape[1])]
             shape, values = shape[::-1], [x for row in transposed(rows) for x in row]
         at = "" if layer is None else f"h.{layer}." if a == "gpt2" else f"model.layers.{layer}."
+        if a == "gemma" and "norm" in part:
+            values = [x - 1 for x in values]
         t.stored[f"{at}{part}.{end}"] = shape, "F32", packed(values, "F32")
     names = set(t.stored)
     if a == "gpt2":
         logits = gpt2(t, "lm_head.weight" not in names)[1]
     else:
         assert abs(key("attention.layer_norm_rms_epsilon") - 1e-5) < 1e-9 and key("vocab_size") == VOCABULARY
-        assert key("rope.dimension_count") == key("attention.key_length") == key("attention.value_length") == D // HEADS
+        c = 6 if a == "gemma" else D // HEADS
+        assert key("rope.dimension_count") == key("attention.key_length") == key("attention.value_length") == c
         logits = llama(t, a, key("attention.head_count_kv"), None, key("rope.freq_base"), a == "llama")[1]
     most = 0.0
     with open(expected) as f:
@@ -727,18 +754,21 @@ def gguf_check(path, expected):
     print(a, " ".join(sorted(kinds)), tokens["model"], tokens.get("pre"), "logits", "equal" if most < 1e-4 else most)
 
 
-def write_gguf(folder, name, kind, gpt2_file, sizes):
+def write_gguf(folder, name, kind, gpt2_file, sizes, pre=None):
     global D, FF, LAYERS
     saved = D, FF, LAYERS
     D, FF, LAYERS = sizes
     t = Tensors(len(name), "F16" if gpt2_file else "F32")
-    config, logits = gpt2(t) if gpt2_file else llama(t, pair=True)
+    gemma = name == "gguf-gemma"
+    config, logits = gpt2(t) if gpt2_file else llama(t, "gemma") if gemma else llama(t, pair=True)
+    if pre:
+        config["eos_token_id"] = 13
     logits([5])
-    raw = {} if gpt2_file else blocks(t, kind)
+    raw = {} if gpt2_file or gemma else blocks(t, kind)
     os.makedirs(os.path.join(folder, name), exist_ok=True)
     with open(os.path.join(folder, name, "expected.json"), "w") as f:
         json.dump({"inputs": lm_answers(t, logits, config)[:2]}, f)
-    gguf_file(os.path.join(folder, name, "model.gguf"), t, gpt2_file, kind, raw, 1e-5)
+    gguf_file(os.path.join(folder, name, "model.gguf"), t, config["model_type"], kind, raw, 1e-5, pre)
     D, FF, LAYERS = saved
 
 
@@ -788,7 +818,7 @@ def main(folder):
             ("ct2-2", "F32", lambda t: ct2(t, 8), seq2seq_answers),
             ("npz", "F32", gru, lm_answers),
             ("ct2-6", "F32", lambda t: ct2(t, 2), seq2seq_answers),
-            ("softcap", "F32", lambda t: llama(t, softcap=0.75), lm_answers),
+            ("gemma", "F32", lambda t: llama(t, "gemma"), lm_answers),
             ("marian-forced", "F32", lambda t: marian(t, {"forced_eos_token_id": 0}), seq2seq_answers),
             ("gpt2-f64", "F64", gpt2, lm_answers))):
         t = Tensors(seed, dtype)
@@ -799,6 +829,9 @@ def main(folder):
         write(folder, name, t, family(t), answers)
     write_gguf(folder, "gguf-f16", "f16", True, (8, 12, 2))
     write_gguf(folder, "gguf-q8_0", "q8_0", False, (32, 32, 2))
+    write_gguf(folder, "gguf-gemma", "f32", False, (8, 12, 2))
+    for pre in ("llama-bpe", "qwen2", "smollm"):
+        write_gguf(folder, "gguf-" + pre, "q8_0", False, (32, 32, 1), pre)
     write_gguf(folder, "gguf-q4_0", "q4_0", False, (32, 32, 1))
     write_gguf(folder, "gguf-q4_K", "q4_K", False, (256, 4, 1))
     write_gguf(folder, "gguf-q6_K", "q6_K", False, (256, 4, 1))

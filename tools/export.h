@@ -61,7 +61,22 @@ static const char *export_layout(exporter *e) {
   return pair ? "pair" : "half";
 }
 
-/* llama; with a window mistral; with biases of q, k and v alone qwen2. */
+/* Refuses what the kind of GGUF does not have: llama, qwen2; gemma. */
+static void export_gguf_lacks(const exporter *e, int tied) {
+  const llama_shape *s = &e->shape;
+  const int geglu = *s->gate == 'g';
+  const char *lacks = NULL;
+  if (s->window) lacks = "window=";
+  else if (s->bias == 1 || s->ff_bias) lacks = "bias=1 of the output of attention or of ffl";
+  else if (s->scaled != geglu) lacks = geglu ? "geglu without scale" : "scale without geglu";
+  else if (s->scaled && s->bias) lacks = "scale with bias=1";
+  else if (s->scaled && !tied) lacks = "scale with an output of its own";
+  if (lacks)
+    fail(FAILED_JOB, "%s: %s: GGUF's llama, qwen2 and gemma have none", e->path, lacks);
+}
+
+/* llama; with a window mistral; with biases of q, k and v alone qwen2. GGUF's gemma has scaled
+   embeddings; that of Hugging Face stores weight - 1 of norms, which would round. */
 static void export_llama(exporter *e, int tied) {
   const char *text = e->k->decoder;
   llama_shape *s = &e->shape;
@@ -74,18 +89,15 @@ static void export_llama(exporter *e, int tied) {
   s->base = text_value(text, "base=", 0.0);
   s->gate = strstr(text, "geglu") ? "geglu" : "swiglu";
   if (s->bias && !s->ff_bias && export_zero(e, "decoder.1.*.0.1.b_o")) s->bias = 2;
-  e->family = s->window ? "mistral" : s->bias == 2 ? "qwen2" : "llama";
+  s->scaled = e->gguf && !strncmp(text, "scale(", 6);
+  e->family = s->scaled ? "gemma" : s->window ? "mistral" : s->bias == 2 ? "qwen2" : "llama";
   s->layout = export_layout(e);
   e->prefix = "model.";
   llama_network(&e->p, s, tied);
   if (s->window && (s->bias || s->ff_bias))
     fail(FAILED_JOB, "%s: window=%d with bias=1: no family of Hugging Face here has both", e->path,
          s->window);
-  if (e->gguf && (s->window || s->bias == 1 || s->ff_bias || *s->gate == 'g'))
-    fail(FAILED_JOB, "%s: %s: GGUF's llama and qwen2 have none", e->path,
-         s->window          ? "window="
-         : *s->gate == 'g' ? "geglu"
-                            : "bias=1 of the output of attention or of ffl");
+  if (e->gguf) export_gguf_lacks(e, tied);
 }
 
 static void export_gpt2(exporter *e, int tied) {
@@ -220,7 +232,7 @@ static void export_encoder(exporter *e) {
   const int one = !syn_model_find(e->m, "src.embed"); /* one table of embeddings */
   if (e->gguf || (!masked && !pair))
     fail(FAILED_JOB, "%s: the network has an encoder, the task %s: %s", e->path, name,
-         e->gguf ? "export to GGUF writes gpt2, llama and qwen2"
+         e->gguf ? "export to GGUF writes gpt2, llama, qwen2 and gemma"
                  : "export writes such ones of mlm (bert, albert) and seq2seq (t5, marian)");
   if (masked) export_bert(e);
   else if (!strncmp(text, "rel_pos(", 8)) export_t5(e);

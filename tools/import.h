@@ -418,13 +418,13 @@ static void keys_done(const checkpoint *p) {
    there is such a parameter (in a line with -: for any text). In place of THEIRS a number fills
    all of it. Options: T: theirs is [in,out], ours [out,in]. 1/3: the second third of its rows.
    @0/2: it fills the first half of our rows. +2: without its first 2 rows. <: ours may be fewer
-   rows, the first ones. ?: nothing, where there is no such tensor. Rows of embeddings and of out
-   are those of the tokens, see foreign_vocabulary. A line with # is a comment, one with = tells of
-   tokens, see custom_side. */
+   rows, the first ones. ?: nothing, where there is no such tensor. 1+: 1 is added to each number.
+   Rows of embeddings and of out are those of the tokens, see foreign_vocabulary. A line with # is a
+   comment, one with = tells of tokens, see custom_side. */
 
 typedef struct map_rule {
   char ours[120], theirs[200];
-  int constant, transposed, skip, fewer, optional;
+  int constant, transposed, skip, fewer, optional, plus;
   int part, parts, to, tos;
   double value;
   size_t line;
@@ -450,6 +450,8 @@ static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
       r.fewer = 1;
     else if (!strcmp(text, "?"))
       r.optional = 1;
+    else if (!strcmp(text, "1+"))
+      r.plus = 1;
     else if (sscanf(text, "+%d", &r.skip) != 1 && sscanf(text, "@%d/%d", &r.to, &r.tos) != 2 &&
              sscanf(text, "%d/%d", &r.part, &r.parts) != 2)
       words = 99;
@@ -458,7 +460,7 @@ static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
       r.to < 0 || r.to >= r.tos || r.skip < 0)
     fail(FAILED_JOB,
          "%s: line %lu of the map: %.*s: wanted OURS THEIRS [T] [I/N] [@I/N] [+N] [<] "
-         "[?]",
+         "[?] [1+]",
          p->path, (unsigned long)number, short_size(line), line.at);
   r.constant = parse_number(r.theirs, &r.value);
   return r;
@@ -526,7 +528,8 @@ static void place_rows(const syn_param *mine, const map_rule *r, const foreign_v
     size_t row = skip + i;
     if (v) row = skip + (v->number[i] < 0 ? 0 : (size_t)v->number[i]);
     for (j = 0; j < cols; j++)
-      to[i * cols + j] = r->transposed ? x[j * shape[0] + row] : x[row * cols + j];
+      to[i * cols + j] =
+          (float)r->plus + (r->transposed ? x[j * shape[0] + row] : x[row * cols + j]);
     if (v && mine->rank == 1 && !real_token(v, (int)i)) to[i] += no_token;
   }
 }
@@ -779,50 +782,63 @@ static double rope_base(checkpoint *p) {
 typedef struct llama_shape {
   int d, n, layers, heads, kv, c; /* c: width of a head */
   int window, bias, ff_bias;      /* bias 1: of q, k, v, o; 2: of q, k, v */
+  int scaled, plus; /* of gemma: embeddings times sqrt(d); norms by 1 + weight */
   double eps, base;
-  double softcap; /* of the logits; 0: none */
   const char *gate, *layout;
 } llama_shape;
 
+/* The rules of parameters of a layer that repeats: ends of our names, their names. */
+static void llama_rules(checkpoint *p, int at, const char *const (*names)[2], const char *more) {
+  for (; (*names)[0]; names++)
+    put_line(&p->rules, "decoder.%d.*.%s layers.*.%s%s\n", at, (*names)[0], (*names)[1], more);
+}
+
 /* Tensors have the names of Hugging Face. */
 static void llama_network(checkpoint *p, const llama_shape *s, int tied) {
+  static const char *const norms[][2] = {
+      {"0.0.g", "input_layernorm.weight"}, {"1.0.g", "post_attention_layernorm.weight"}, {0, 0}};
+  static const char *const matrices[][2] = {{"0.1.w_q", "self_attn.q_proj.weight"},
+                                            {"0.1.w_k", "self_attn.k_proj.weight"},
+                                            {"0.1.w_v", "self_attn.v_proj.weight"},
+                                            {"0.1.w_o", "self_attn.o_proj.weight"},
+                                            {"1.1.w", "mlp.up_proj.weight @0/2"},
+                                            {"1.1.w", "mlp.gate_proj.weight @1/2"},
+                                            {"1.2.w", "mlp.down_proj.weight"},
+                                            {0, 0}};
+  static const char *const biases[][2] = {{"0.1.b_q", "self_attn.q_proj.bias"},
+                                          {"0.1.b_k", "self_attn.k_proj.bias"},
+                                          {"0.1.b_v", "self_attn.v_proj.bias"},
+                                          {0, 0}};
+  static const char *const ff_biases[][2] = {{"1.1.b", "mlp.up_proj.bias @0/2"},
+                                             {"1.1.b", "mlp.gate_proj.bias @1/2"},
+                                             {"1.2.b", "mlp.down_proj.bias"},
+                                             {0, 0}};
+  const char *plus = s->plus ? " 1+" : "";
+  const int at = 1 + s->scaled; /* place of `repeat` */
   char more[80] = "";
   p->k.task = "lm";
   p->k.d_model = s->d;
   p->k.heads = s->heads;
   p->k.tie = tied ? "out" : "none";
   if (s->window) snprintf(more, sizeof more, ", window=%d", s->window);
+  if (s->scaled) put_line(&p->decoder, "scale(%.9g) -> ", sqrt((double)s->d));
   put_line(&p->decoder,
            "rope(base=%.9g, layout=%s) -> repeat(%d, res(rms_norm(eps=%.9g) -> syn_att(V, c=%d, "
            "bias=%d, kv=%d%s)) -> res(rms_norm(eps=%.9g) -> ffl(%d, %s, bias=%d))) -> "
            "rms_norm(eps=%.9g)",
            s->base, s->layout, s->layers, s->eps, s->c, s->bias != 0, s->kv, more, s->eps, s->n,
            s->gate, s->ff_bias, s->eps);
-  if (s->softcap > 0.0) put_line(&p->decoder, " -> softcap(%.9g)", s->softcap);
   put_line(&p->rules,
-           "tgt.embed embed_tokens.weight\n"
-           "decoder.1.*.0.0.g layers.*.input_layernorm.weight\n"
-           "decoder.1.*.0.1.w_q layers.*.self_attn.q_proj.weight\n"
-           "decoder.1.*.0.1.w_k layers.*.self_attn.k_proj.weight\n"
-           "decoder.1.*.0.1.w_v layers.*.self_attn.v_proj.weight\n"
-           "decoder.1.*.0.1.w_o layers.*.self_attn.o_proj.weight\n"
-           "decoder.1.*.1.0.g layers.*.post_attention_layernorm.weight\n"
-           "decoder.1.*.1.1.w layers.*.mlp.up_proj.weight @0/2\n"
-           "decoder.1.*.1.1.w layers.*.mlp.gate_proj.weight @1/2\n"
-           "decoder.1.*.1.2.w layers.*.mlp.down_proj.weight\n"
-           "decoder.2.g norm.weight\nout.b 0\n- *.rotary_emb.inv_freq\n%s",
-           tied ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+           "tgt.embed embed_tokens.weight\ndecoder.%d.g norm.weight%s\nout.b 0\n"
+           "- *.rotary_emb.inv_freq\n%s",
+           at + 1, plus, tied ? "- lm_head.weight\n" : "out.w lm_head.weight\n");
+  llama_rules(p, at, norms, plus);
+  llama_rules(p, at, matrices, "");
+  if (s->bias) llama_rules(p, at, biases, "");
   if (s->bias)
-    put_line(&p->rules,
-             "decoder.1.*.0.1.b_q layers.*.self_attn.q_proj.bias\n"
-             "decoder.1.*.0.1.b_k layers.*.self_attn.k_proj.bias\n"
-             "decoder.1.*.0.1.b_v layers.*.self_attn.v_proj.bias\ndecoder.1.*.0.1.b_o %s\n",
+    put_line(&p->rules, "decoder.%d.*.0.1.b_o %s\n", at,
              s->bias == 2 ? "0" : "layers.*.self_attn.o_proj.bias");
-  if (s->ff_bias)
-    put_line(&p->rules,
-             "decoder.1.*.1.1.b layers.*.mlp.up_proj.bias @0/2\n"
-             "decoder.1.*.1.1.b layers.*.mlp.gate_proj.bias @1/2\n"
-             "decoder.1.*.1.2.b layers.*.mlp.down_proj.bias\n");
+  if (s->ff_bias) llama_rules(p, at, ff_biases, "");
 }
 
 /* All layers must see all tokens. */
@@ -832,30 +848,29 @@ static void layers_alike(checkpoint *p) {
     if (!json_is(v, "full_attention")) key_fail(p, "layer_types", v, "full_attention");
 }
 
-/* llama, mistral, qwen2: without, with a window, with biases of q, k, v. */
+/* llama; mistral has a window, qwen2 biases of q, k, v; gemma scales its embeddings, adds 1 to the
+   weights of norms, and has its own name of the activation, whatever hidden_act says. */
 static void llama_family(checkpoint *p) {
   const int qwen = json_is(key_of(p, "model_type"), "qwen2");
   const int mistral = json_is(key_of(p, "model_type"), "mistral");
-  const char *act;
+  const int gemma = json_is(key_of(p, "model_type"), "gemma");
+  const char *const key = gemma ? "hidden_activation" : "hidden_act", *act;
   llama_shape s;
   memset(&s, 0, sizeof s);
   s.d = key_size(p, "hidden_size", -1);
   s.n = key_size(p, "intermediate_size", -1);
   s.layers = key_layers(p, "num_hidden_layers", -1);
   s.heads = key_size(p, "num_attention_heads", -1);
-  s.kv = key_size(p, "num_key_value_heads", mistral ? 8 : s.heads);
-  s.c = key_size(p, "head_dim", s.d / s.heads);
+  s.kv = key_size(p, "num_key_value_heads", gemma ? 16 : mistral ? 8 : s.heads);
+  s.c = key_size(p, "head_dim", gemma ? 256 : s.d / s.heads);
   s.eps = key_number(p, "rms_norm_eps", 1e-6);
   s.base = rope_base(p);
-  s.softcap = key_number(p, "final_logit_softcapping", 0.0);
-  if (key_of(p, "final_logit_softcapping") && !(s.softcap >= 0.01 && s.softcap <= 1e6))
-    key_fail(p, "final_logit_softcapping", key_of(p, "final_logit_softcapping"), "null, 0.01 to 1e6");
-  if (key_of(p, "attn_logit_softcapping"))
-    key_fail(p, "attn_logit_softcapping", key_of(p, "attn_logit_softcapping"), "null");
   s.layout = "half";
   s.bias = key_true(p, "attention_bias", qwen) ? 1 + qwen : 0;
   s.ff_bias = key_true(p, "mlp_bias", 0);
-  act = key_activation(p, "hidden_act", "silu");
+  s.scaled = s.plus = gemma;
+  if (gemma) key_must(p, "hidden_act", "gelu|gelu_pytorch_tanh");
+  act = key_activation(p, key, gemma ? "gelu_pytorch_tanh" : "silu");
   s.gate = *act == 's' ? "swiglu" : "geglu";
   if (mistral) /* null: no window */
     s.window = key_int(p, "sliding_window",
@@ -864,10 +879,10 @@ static void llama_family(checkpoint *p) {
   key_must(p, "use_sliding_window", "false");
   layers_alike(p);
   if (strcmp(act, "swish") && strcmp(act, "gelu"))
-    key_fail(p, "hidden_act", key_of(p, "hidden_act"), "silu, gelu_new, gelu_pytorch_tanh");
+    key_fail(p, key, key_of(p, key), "silu, gelu_new, gelu_pytorch_tanh");
   length_is(p, key_size(p, "max_position_embeddings", 2048), 0);
   specials_are(p, -1, -1, key_token(p, "bos_token_id"), key_token(p, "eos_token_id"));
-  llama_network(p, &s, key_true(p, "tie_word_embeddings", 0));
+  llama_network(p, &s, key_true(p, "tie_word_embeddings", gemma));
 }
 
 /* One of the stacks of t5; layers of a block: attention, (attention to the source,) ff. */
@@ -1214,10 +1229,10 @@ static const struct {
   const char *name; /* model_type */
   void (*read)(checkpoint *p);
 } families[] = {
-    {"gpt2", gpt2_family},    {"llama", llama_family},  {"mistral", llama_family},
-    {"qwen2", llama_family},  {"t5", t5_family},        {"marian", marian_family},
-    {"bert", bert_family},    {"roberta", bert_family}, {"distilbert", distilbert_family},
-    {"albert", albert_family}};
+    {"gpt2", gpt2_family},     {"llama", llama_family}, {"mistral", llama_family},
+    {"qwen2", llama_family},   {"gemma", llama_family}, {"t5", t5_family},
+    {"marian", marian_family}, {"bert", bert_family},   {"roberta", bert_family},
+    {"albert", albert_family}, {"distilbert", distilbert_family}};
 
 /* ==============================================================================================
    >>import safetensors   a folder of config.json and model.safetensors, also in several files
@@ -1312,7 +1327,7 @@ static void folder_read(checkpoint *p, const char *folder) {
   while (i < COUNT(families) && !json_is(type, families[i].name)) i++;
   if (i == COUNT(families))
     key_fail(p, "model_type", type,
-             "gpt2, llama, mistral, qwen2, t5, marian, bert, roberta, "
+             "gpt2, llama, mistral, qwen2, gemma, t5, marian, bert, roberta, "
              "distilbert, albert");
   families[i].read(p);
   p->vocabulary[0].count = p->vocabulary[1].count = key_size(p, "vocab_size", -1);
@@ -1949,6 +1964,7 @@ static const struct {
 /* -1: it is not known. */
 static int gguf_pre(syn_text pre) {
   size_t i;
+  if (text_is(pre, "llama3") || text_is(pre, "llama-v3")) pre = syn_text_of("llama-bpe");
   for (i = 0; i < COUNT(gguf_pres); i++)
     if (text_is(pre, gguf_pres[i].name)) return gguf_pres[i].options;
   return -1;
@@ -2013,7 +2029,7 @@ static void gguf_tokenizer(gguf *g, size_t rows) {
 }
 
 static void gguf_llama(gguf *g, const char *a) {
-  const int qwen = !strcmp(a, "qwen2.");
+  const int qwen = !strcmp(a, "qwen2."), gemma = !strcmp(a, "gemma.");
   gguf_value *scaling = gguf_find(g, "rope.scaling.type", a);
   llama_shape s;
   memset(&s, 0, sizeof s);
@@ -2029,8 +2045,9 @@ static void gguf_llama(gguf *g, const char *a) {
   s.eps = gguf_get(g, a, "attention.layer_norm_rms_epsilon", 1e-5);
   s.base = gguf_get(g, a, "rope.freq_base", 10000.0);
   s.bias = qwen ? 2 : 0;
-  s.gate = "swiglu";
-  s.layout = qwen ? "half" : "pair"; /* the rows of q and k lie so in the file */
+  s.scaled = gemma; /* weights of norms have their 1 in the file */
+  s.gate = gemma ? "geglu" : "swiglu";
+  s.layout = qwen || gemma ? "half" : "pair"; /* the rows of q and k lie so in the file */
   if (gguf_int(g, a, "rope.dimension_count", s.c) != s.c ||
       gguf_int(g, a, "attention.value_length", s.c) != s.c)
     fail(FAILED_JOB, "%s: rope.dimension_count or value_length is not the width of a head",
@@ -2060,7 +2077,7 @@ static void gguf_keys_done(const gguf *g, const char *a) {
   for (i = 0; i < g->count; i++) {
     const gguf_value *v = &g->at[i];
     if (v->used || v->key.size < strlen(a) || memcmp(v->key.at, a, strlen(a))) continue;
-    if (text_is(v->key, "llama.vocab_size") || text_is(v->key, "qwen2.vocab_size")) continue;
+    if (v->key.size == strlen(a) + 10 && !memcmp(v->key.at + strlen(a), "vocab_size", 10)) continue;
     fail(FAILED_JOB,
          "%s: %.*s: this key is not known, so that the network might compute something "
          "else",
@@ -2089,6 +2106,9 @@ static void gguf_read(checkpoint *p, const char *path) {
   const size_t size = r.left;
   uint64_t tensors, i, *places;
   const foreign *table;
+  static const char *const kinds[] = {"gpt2", "llama", "qwen2", "gemma"};
+  size_t kind = 0;
+  char group[20]; /* the keys of the architecture begin so */
   gguf_value *name;
   gguf g;
   int gpt2;
@@ -2104,17 +2124,18 @@ static void gguf_read(checkpoint *p, const char *path) {
   g.at = (gguf_value *)checkpoint_keep(p, take((size_t)i, sizeof *g.at));
   for (; i; i--) g.at[g.count++] = gguf_read_value(&r);
   name = gguf_find(&g, "architecture", "general.");
-  gpt2 = name && text_is(name->text, "gpt2");
-  if (!name || (!gpt2 && !text_is(name->text, "llama") && !text_is(name->text, "qwen2")))
-    fail(FAILED_JOB, "%s: general.architecture: %.*s is not read; wanted: llama, qwen2, gpt2", path,
-         name ? short_size(name->text) : 7, name ? name->text.at : "nothing");
+  while (name && kind < COUNT(kinds) && !text_is(name->text, kinds[kind])) kind++;
+  if (!name || kind == COUNT(kinds))
+    fail(FAILED_JOB, "%s: general.architecture: %.*s is not read; wanted: llama, qwen2, gemma, gpt2",
+         path, name ? short_size(name->text) : 7, name ? name->text.at : "nothing");
+  gpt2 = kind == 0;
+  snprintf(group, sizeof group, "%s.", kinds[kind]);
   places = (uint64_t *)checkpoint_keep(p, take((size_t)tensors, sizeof *places));
   for (i = 0; i < tensors; i++) places[i] = gguf_tensor(&r, gpt2);
   gguf_places(&g, &r, places, size);
   if (p->count) qsort(p->tensors, p->count, sizeof *p->tensors, foreign_order);
-  if (gpt2) gguf_gpt2(&g, "gpt2.");
-  else
-    gguf_llama(&g, text_is(name->text, "qwen2") ? "qwen2." : "llama.");
+  if (gpt2) gguf_gpt2(&g, group);
+  else gguf_llama(&g, group);
   specials_are(p, gguf_token(&g, "padding_token_id"), gguf_token(&g, "unknown_token_id"),
                gguf_token(&g, "bos_token_id"), gguf_token(&g, "eos_token_id"));
   table = checkpoint_find(p, gpt2 ? "wte.weight" : "embed_tokens.weight");
@@ -2122,7 +2143,7 @@ static void gguf_read(checkpoint *p, const char *path) {
     fail(FAILED_JOB, "%s: tensor token_embd.weight is missing, or is no matrix", path);
   p->vocabulary[0].count = p->vocabulary[1].count = (int)table->shape[0];
   gguf_tokenizer(&g, table->shape[0]);
-  gguf_keys_done(&g, gpt2 ? "gpt2." : text_is(name->text, "qwen2") ? "qwen2." : "llama.");
+  gguf_keys_done(&g, group);
 }
 
 /* ==============================================================================================

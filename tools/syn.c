@@ -457,8 +457,8 @@ static const command_row commands[] = {
      "a model file with smaller weights, read like any other"},
     {"import", "PATH", 1, 1, import_options, run_import,
      "a checkpoint of another program as a model file: a folder of Hugging Face (gpt2, llama, "
-     "mistral, qwen2, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, CTranslate2, "
-     "arrays of NumPy"},
+     "mistral, qwen2, gemma, t5, marian, bert, distilbert, roberta, albert), GGUF, llama2.c, "
+     "CTranslate2, arrays of NumPy"},
     {"export", "", 0, 0, export_options, run_export,
      "a model for other programs, where its network is that of gpt2, llama, mistral, qwen2, bert, "
      "albert, t5 or marian: a folder of Hugging Face, or GGUF, with its tokenizer"},
