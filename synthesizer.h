@@ -14424,19 +14424,27 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   return syn__att_buffers(b, n, a);
 }
 
-/* Before decoding: v of the source, and its k in transposed blocks, into the KV cache. */
+/* Before decoding: v of the source, and its k in transposed blocks, into the KV cache. Items:
+   sentences. */
+static void syn__task_source_keys(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const int kk = syn__att_of(n)->kk, *off = t->decode->source_off;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++)
+    syn__pack_keys(t,
+                   syn_matrix_of(t->decode->start + (size_t)off[begin] * (size_t)kk,
+                                 off[begin + 1] - off[begin], kk, 0),
+                   syn__source_key_block(t, n, (int)begin, 0));
+}
 static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
-  const int *off = t->decode->source_off;
+  const size_t sentences = (size_t)t->stream[SYN_SRC].count;
   float *k = SYN__KEYS > 1 ? t->decode->start : t->decode->key_cache[n->id];
-  int i;
   syn__linear_forward(t, n, a->w_v, a->b_v, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, a->b_k, u, k);
-  for (i = 0; SYN__KEYS > 1 && (size_t)off[i] < syn_rows(u); i++)
-    syn__pack_keys(t,
-                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->kk, off[i + 1] - off[i], a->kk, 0),
-                   syn__source_key_block(t, n, i, 0));
+  if (SYN__KEYS > 1) syn_parallel(t, syn__task_source_keys, n, sentences, 1);
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
     SYN__FIELD(name, "mh_dot_src_att"),
