@@ -4082,6 +4082,7 @@ typedef struct syn__product {
   int accumulate;    /* 1: the sums start at what c holds */
   int streamed;      /* 1: b is packed, comes from memory, and few rows use it: it is prefetched */
   int cell_rows, cell_panels; /* threads share cells of c of this size, see syn__task_gemm */
+  float *sums; /* [m] += the sums of the rows of a where it is packed; null: none are wanted */
 } syn__product;
 
 /* A row tile: `rows` rows of c by a number of panels, each with its micro-kernel. */
@@ -4218,8 +4219,8 @@ typedef struct syn__int8_kernels {
   /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */ \
   X(void, pack_b, (const syn_matrix *b, float *panels)) \
   /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed \
-     by SYN__PANEL_END floats that it may write */ \
-  X(void, pack_a, (const syn_matrix *a, float *panels)) \
+     by SYN__PANEL_END floats that it may write; sums [m] += the sums of the rows; may be null */ \
+  X(void, pack_a, (const syn_matrix *a, float *panels, float *sums)) \
   /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */ \
   X(void, gemm, (const syn__product *p, int m0, int m1, int p0, int p1)) \
   /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y = s*x, y += s*x */ \
@@ -5676,15 +5677,19 @@ static void SYN__N(pack_b)(const syn_matrix *b, float *panels) {
 #if SYN__LANES == 16 && SYN__MR == 8
 /* A register holds a column of two panels. Of two registers, k and k + 1, the low halves become one
    register of the first panel, the high halves one of the second. A last odd k is stored twice. */
-static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels, float *sums) {
   const size_t panel = (size_t)a->cols * 8 + SYN__PANEL_END;
   const float *x = a->x;
   int i, j;
   for (i = 0; i < a->cols; i += 2, x += 2 * a->col, panels += 16) {
     const size_t second = i + 1 < a->cols ? a->col : 0, ahead = i + 18 < a->cols ? 16 * a->col : 0;
     for (j = 0; j < a->rows; j += 16) {
-      syn__v16 low = syn__vload_n(x + j, (size_t)(a->rows - j));
-      syn__v16 high = syn__vload_n(x + second + j, (size_t)(a->rows - j));
+      const size_t left = (size_t)(a->rows - j);
+      syn__v16 low = syn__vload_n(x + j, left), high = syn__vload_n(x + second + j, left);
+      if (sums) {
+        syn__v16 sum = syn__vadd(syn__vload_n(sums + j, left), low);
+        syn__vstore_n(sums + j, second ? syn__vadd(sum, high) : sum, left);
+      }
       SYN__PREFETCH(x + ahead + j);
       SYN__PREFETCH(x + second + ahead + j);
       SYN__N(swap_lanes)(&low.p[0], &high.p[0], 8);
@@ -5696,15 +5701,19 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
 #else
 /* Each store is wider than MR: the next k overwrites the rest, after the last k it lies in the
    SYN__PANEL_END floats. */
-static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels, float *sums) {
   const size_t panel = (size_t)a->cols * SYN__MR + SYN__PANEL_END;
   const float *x = a->x;
   int i, j;
   for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR)
     for (j = 0; j < a->rows; j += SYN__MR) {
+      const size_t left = (size_t)syn__min(SYN__MR, a->rows - j);
       SYN__PREFETCH(x + (i + 16 < a->cols ? 16 * a->col : 0) + j);
       syn__vstore(panels + (size_t)(j / SYN__MR) * panel,
                   syn__vload_n(x + j, (size_t)(a->rows - j)));
+      if (sums)
+        syn__vstore_n(sums + j, syn__vadd(syn__vload_n(sums + j, left), syn__vload_n(x + j, left)),
+                      left);
     }
 }
 #endif
@@ -8421,7 +8430,7 @@ static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int c
 }
 static syn__product syn__product_of(syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
                                     int accumulate) {
-  syn__product p = {a, b, c, bias, accumulate, 0, c.rows, 1};
+  syn__product p = {a, b, c, bias, accumulate, 0, c.rows, 1, NULL};
   return p;
 }
 
@@ -8477,6 +8486,10 @@ static void syn__gemm_int8(const syn_tape *t, const syn__product *p, const syn__
   }
 }
 
+/* 1: a, or its block of KC columns, is packed: it is transposed and not small. */
+static int syn__packs_a(const syn__product *p) {
+  return p->a.row == 1 && p->a.col > 16 && p->c.rows > 4;
+}
 /* Loop 3. A transposed a is packed by blocks of MC rows: its rows are often a power of two apart,
    so they would share a few lines of the cache. */
 static void syn__gemm_part(const syn_tape *t, const syn__product *p, const syn__part *part) {
@@ -8485,7 +8498,7 @@ static void syn__gemm_part(const syn_tape *t, const syn__product *p, const syn__
     syn__gemm_int8(t, p, part);
     return;
   }
-  if (p->a.row != 1 || p->a.col <= 16 || p->c.rows <= 4 || p->a.cols > SYN__KC) {
+  if (!syn__packs_a(p) || p->a.cols > SYN__KC) {
     t->k->gemm(p, part->m, part->m1, part->p0, part->p1);
     return;
   }
@@ -8493,7 +8506,8 @@ static void syn__gemm_part(const syn_tape *t, const syn__product *p, const syn__
     syn__product q = *p;
     rows = syn__min(SYN__MC, part->m1 - m);
     q.a = syn__submatrix(p->a, m, rows, 0, p->a.cols);
-    t->k->pack_a(&q.a, t->pack + SYN__PACK_B + (size_t)part->thread * SYN__PACK_A);
+    t->k->pack_a(&q.a, t->pack + SYN__PACK_B + (size_t)part->thread * SYN__PACK_A,
+                 p->sums && part->p0 == 0 ? p->sums + m : NULL);
     q.a.x = t->pack + SYN__PACK_B + (size_t)part->thread * SYN__PACK_A;
     q.c.x += (size_t)m * p->c.row;
     q.a.col = (size_t)t->k->mr;
@@ -8538,9 +8552,12 @@ static void syn__gemm_packed(syn_tape *t, syn__product *p) {
                    (size_t)((panels + p->cell_panels - 1) / p->cell_panels), unit);
 }
 
-void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
-              int accumulate) {
-  syn__product p = syn__product_of(c, a, b, bias, accumulate);
+/* Where a is packed, p.sums gets its sums by the way: in order, by the thread that packs a row for
+   the first panels of c. */
+static void syn__gemm(syn_tape *t, syn__product p) {
+  const syn_matrix c = p.c, a = p.a, b = p.b;
+  const float *bias = p.bias;
+  const int accumulate = p.accumulate;
   int n0, k0, nc = syn__block_columns(a.cols);
   if (syn__is_direct(t, b)) {
     p.streamed = t->decode || (t->packed && c.rows <= 64);
@@ -8556,8 +8573,13 @@ void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float
       if (b.col != 1 || b.row > SYN__NARROW) p.b = syn__pack_b(t, p.b, t->pack);
       p.bias = bias ? bias + n0 : NULL;
       p.accumulate = accumulate || k0;
+      p.sums = n0 ? NULL : p.sums;
       syn__gemm_packed(t, &p);
     }
+}
+void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate) {
+  syn__gemm(t, syn__product_of(c, a, b, bias, accumulate));
 }
 /* The same by one thread, inside a task, for small matrices: b is packed into `pack`, of
    k round16(n) floats, only where its rows are not contiguous; else pack is not read. */
@@ -9277,7 +9299,13 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   int rows = (int)g->rows, in = g->w.cols, out = g->w.rows;
   syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
   if (g->dx) syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, g->w, NULL, !g->first_write);
-  if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
+  if (g->dw) {
+    syn_matrix dw = syn_matrix_of(g->dw, out, in, 0);
+    syn__product p = syn__product_of(dw, syn_transposed(dy), x, NULL, 1);
+    if (syn__packs_a(&p) && in > 1) p.sums = g->db; /* the rows of dy^T are in cache then */
+    syn__gemm(t, p);
+    if (p.sums) return;
+  }
   if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
 }
 

@@ -1129,7 +1129,7 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   p.streamed = 1, p.c.x = c[5].at, k->gemm(&p, 0, s.m, 0, panels);
   p.streamed = 0, p.c.x = c[6].at;
   if (s.a_transposed) {
-    k->pack_a(&p.a, side.at);
+    k->pack_a(&p.a, side.at, NULL);
     p.a.x = side.at, p.a.col = (size_t)k->mr;
     p.a.panel = (size_t)s.k * (size_t)k->mr + SYN__PANEL_END;
   }
@@ -1155,17 +1155,23 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
 static void test_pack_a(const syn_kernels *k, int m, int n) {
   size_t col = (size_t)m + 3, mr = (size_t)k->mr, panel = (size_t)n * mr + SYN__PANEL_END;
   buffer a = numbers(n ? (size_t)(n - 1) * col + (size_t)m : 0, 77, -1.0f, 1.0f);
-  buffer to = output(packed_a(k, m, n), NULL);
+  buffer to = output(packed_a(k, m, n), NULL), sums = output((size_t)m, NULL);
   syn_matrix x = syn_transposed(syn_matrix_of(a.at, n, m, col));
   size_t i, j, bad = 0;
-  k->pack_a(&x, to.at);
-  for (i = 0; i < (size_t)m; i++)
-    for (j = 0; j < (size_t)n; j++)
+  float sum;
+  for (i = 0; i < (size_t)m; i++) sums.at[i] = 1.0f;
+  k->pack_a(&x, to.at, sums.at);
+  for (i = 0; i < (size_t)m; i++) {
+    for (j = 0, sum = 1.0f; j < (size_t)n; j++) {
       bad += a.at[i + j * col] != to.at[i / mr * panel + j * mr + i % mr];
+      sum += a.at[i + j * col];
+    }
+    bad += sums.at[i] != sum;
+  }
   CHECK(bad == 0, "%s pack_a %d,%d: %d numbers are not where they belong", k->name, m, n,
         (int)bad);
-  guards(to, k->name, "pack_a");
-  free(a.block), free(to.block);
+  guards(to, k->name, "pack_a"), guards(sums, k->name, "pack_a, sums");
+  free(a.block), free(to.block), free(sums.block);
 }
 static void test_products(const syn_kernels *k) {
   static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 64, 147, 160};
