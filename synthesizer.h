@@ -31423,6 +31423,7 @@ enum {
 /* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
      x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
      d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
+     S I J  a row of a[I] a[J]^2 floats
      k I    rows of a[I] floats of all tokens of the source
      c I J  a cache of a[I] heads of width a[J]       C I J K   read with the flags a[K]
      m I J  place of a matrix of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
@@ -31445,7 +31446,8 @@ enum {
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!") X(ngram, "x2x2num32x6nn") \
   X(rank, "!") X(apply, "x3x3nn") \
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
-  X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s")
+  X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s") \
+  X(lin_att, "X67X67X67X67S67X67nnnx6i")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31469,7 +31471,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
   X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers) \
-  X(softcap)
+  X(softcap) X(lin_att)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31592,6 +31594,7 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
      linear, out     four rows of the matrix: one panel
      score_v         a key of a head
      values          a column of a head
+     lin_att         a head
 
    s->part tells how many are done. What the parts share stays in s: the quantized input in s->q and
    s->x with its scale, the attention weights of the current head in s->weights. No other
@@ -31820,6 +31823,47 @@ static long syn__small_gru(syn_small *s, const int32_t *op) {
     h[k] = y[k] = (1.0f - z) * m + z * h[k];
   }
   return 5L * n;
+}
+
+/* lin_att y, q, k, v, S, z, heads, c, decay, divisor, pass: a row of >>kind lin_att. Of each head
+     S = gamma S + phi(k)^T v,  z = gamma z + phi(k),  y = phi(q) S / (phi(q) . z + 1e-6)
+   A decoder has pass 0. In an encoder pass 1 leaves y and the divisor [heads] as sums; pass 2, from
+   the last row to the first, adds those of its own S and z, which do not have this row yet. A part
+   is a head. */
+static void syn__small_lin_head(syn_small *s, const int32_t *a, int32_t h) {
+  const int32_t c = a[7], width = a[6] * c, fall = a[8] + h < 126 ? a[8] + h : 126;
+  const float *q = syn__small_row(s, a[1], width) + h * c;
+  const float *k = syn__small_row(s, a[2], width) + h * c;
+  const float *v = syn__small_row(s, a[3], width) + h * c;
+  float *y = syn__small_row(s, a[0], width) + h * c, *sum = syn__small_row(s, a[9], a[6]) + h;
+  float *S = syn__small_row(s, a[4], width * c) + h * c * c;
+  float *z = syn__small_row(s, a[5], width) + h * c, gamma, old;
+  syn__small_bits loss; /* 2^-fall */
+  int32_t i, j;
+  loss.u = (uint32_t)(127 - fall) << 23;
+  gamma = 1.0f - loss.f;
+  for (j = 0; j < c && a[10] < 2; j++) y[j] = 0.0f;
+  if (a[10] < 2) *sum = 0.0f;
+  for (i = 0; i < c; i++, S += c) {
+    const float of_q = q[i] > 0.0f ? q[i] + 1.0f : syn__small_exp(q[i]);
+    const float of_k = k[i] > 0.0f ? k[i] + 1.0f : syn__small_exp(k[i]);
+    old = gamma * z[i];
+    z[i] = old + of_k;
+    *sum = *sum + of_q * (a[10] == 2 ? old : z[i]);
+    for (j = 0; j < c; j++) {
+      old = gamma * S[j];
+      S[j] = old + of_k * v[j];
+      y[j] = y[j] + of_q * (a[10] == 2 ? old : S[j]);
+    }
+  }
+  for (j = 0; j < c && a[10] != 1; j++) y[j] = y[j] / (*sum + 1e-6f);
+}
+static long syn__small_lin_att(syn_small *s, const int32_t *a) {
+  const int32_t cost = 2 * a[7] * (a[7] + 1), count = syn__small_parts(s, a[6], cost, 1);
+  int32_t h;
+  for (h = s->part; h < s->part + count; h++) syn__small_lin_head(s, a, h);
+  syn__small_done(s, count, a[6]);
+  return (long)count * cost;
 }
 
 /* places y, x, width, factor, table: y = factor x + the table's row of this place. A table is a
@@ -32370,6 +32414,7 @@ static int syn__small_operand(syn__small_check *c, const int32_t *a, int32_t i, 
     case 'v': return a[i] == head[decode ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB];
     case 'x': case 'k': n *= 4; break;
     case 'X': n *= 4 * k; break;
+    case 'S': n *= 4 * k * k; break;
     case 'd': n *= 8; break;
     case 'l': n *= 16; break;
     case 'r': n *= 12; break;
@@ -33975,6 +34020,39 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
+/* A pass of lin_att over the rows; 1, 2: of an encoder. sums: y and the divisor, which pass 2 reads
+   and writes. */
+static void syn__lower_lin_pass(syn__small_build *l, const syn_node *n, int pass, int32_t *sums) {
+  const syn__lin *own = syn__lin_of(n);
+  const int x = syn__lower_in(l, n, 0), width = own->heads * own->c;
+  /* from 25 on gamma is 1, as for 0 */
+  int32_t a[11] = {0, 0, 0, 0, 0, 0, own->heads, own->c, own->decay ? own->decay : 25, 0, pass};
+  int i;
+  for (i = 0; i < 3; i++) a[1 + i] = syn__lower_linear(l, x, n->param[SYN__LIN_W_Q + i], -1, 0);
+  for (i = 1; i < 4; i++) a[i] = syn__lower_read(l, a[i]);
+  a[4] = syn__lower_state(l, width * own->c);
+  a[5] = syn__lower_state(l, width);
+  if (pass < 2) {
+    sums[0] = syn__lower_new(l, width);
+    sums[1] = syn__lower_new(l, own->heads);
+  }
+  a[0] = syn__lower_read(l, sums[0]);
+  a[9] = syn__lower_read(l, sums[1]);
+  syn__lower_emit(l, SYN__SMALL_OP_lin_att, a, 11);
+}
+/* In an encoder the second pass makes q, k, v of each row again: they need no memory. */
+static int syn__lower_lin_att(syn__small_build *l, const syn_node *n) {
+  int32_t sums[2];
+  if (syn__lin_of(n)->causal) syn__lower_lin_pass(l, n, 0, sums);
+  else {
+    syn__lower_lin_pass(l, n, 1, sums);
+    syn__lower_segment(l, 1);
+    syn__lower_lin_pass(l, n, 2, sums);
+    syn__lower_segment(l, 0);
+  }
+  return syn__lower_linear(l, sums[0], n->param[SYN__LIN_W_O], -1, 0);
+}
+
 /* light_conv: the weights of the taps are a table. dyn_conv: a layer makes their logits of u. */
 static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   const syn__light *own = syn__light_of(n);
@@ -34018,6 +34096,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_rel_pos, syn__lower_same}, {&syn__kind_add, syn__lower_add},
     {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
+    {&syn__kind_lin_att, syn__lower_lin_att},
     {&syn__kind_mh_dot_src_att, syn__lower_att}, {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {
@@ -34151,7 +34230,7 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
     int32_t *a = code + i + 1;
     for (; *at; at++) {
       if (*at >= '0' && *at <= '9') continue;
-      if (strchr("xXdlrkcC", *at)) {
+      if (strchr("xXSdlrkcC", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
         const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
         if (v->region == SYN__SMALL_RING) *a = syn__lower_at(l, v->row)->ring + data;

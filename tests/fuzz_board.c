@@ -127,8 +127,8 @@ static void fuzz_seeds(void) {
       {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn", NULL, "i4", "smlad"},
       {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"},
       {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"},
-      {"lm", NULL, "res(dyn_conv(3)) -> softcap(2)", "i4", "smlad"},
-      {"regress_rows", "linear -> res(dyn_conv(3))", NULL, "i8", "smlad"}};
+      {"lm", NULL, "res(dyn_conv(3)) -> lin_att -> softcap(2)", "i4", "smlad"},
+      {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"}};
   static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL,
                                            NULL, "char", NULL, NULL, NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");

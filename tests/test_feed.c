@@ -36,6 +36,8 @@ static const struct {
     {"cnn(8, 3, relu) -> rnn(8) -> cnn(8, 3, relu) -> rnn(8, gru)", 1, 0},
     {"linear -> learn_pos -> res(cnn(8, 3, tanh)) -> ff", 1, 1},
     {"birnn(8)", 0, 0},
+    {"linear -> res(lin_att) -> norm", 0, 0},
+    {"cnn(8, 3, relu) -> res_nd(lin_att(heads=1, decay=0)) -> cnn(8, 5, tanh)", 0, 0},
     {"cnn(8, 3, relu) -> birnn(8) -> cnn(8, 5, tanh)", 0, 0},
     {"linear -> softcap(0.4)", 1, 0},
     {"linear -> pos -> res_nd(syn_att(V)) -> norm", 0, 1},
