@@ -31447,7 +31447,7 @@ enum {
   X(rank, "!") X(apply, "x3x3nn") \
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
   X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s") \
-  X(lin_att, "X67X67X67X67S67X67nnnx6i")
+  X(lin_att, "X67X67X67X67S67X67nnnx6i") X(softmax, "X12nn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31471,7 +31471,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
   X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers) \
-  X(softcap) X(lin_att)
+  X(softcap) X(lin_att) X(softmax)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -32305,21 +32305,27 @@ static long syn__small_convolve(syn_small *s, const int32_t *a, const float *p) 
 static long syn__small_taps(syn_small *s, const int32_t *a) {
   return syn__small_convolve(s, a, syn__small_floats(s, a[2]));
 }
-/* dyn_taps y, window, logits, taps, width, heads: p = softmax of each head's logits, in place */
-static long syn__small_dyn_taps(syn_small *s, const int32_t *a) {
-  int32_t taps = a[3], heads = a[5], h, k;
-  float *row = syn__small_row(s, a[2], heads * taps), *p = row;
-  for (h = 0; h < heads; h++, p += taps) {
+/* softmax p, heads, n: of each head's n numbers, in place */
+static long syn__small_softmax(syn_small *s, const int32_t *a) {
+  int32_t heads = a[1], n = a[2], h, k;
+  float *p = syn__small_row(s, a[0], heads * n);
+  for (h = 0; h < heads; h++, p += n) {
     float most = p[0], sum = 0.0f;
-    for (k = 1; k < taps; k++)
+    for (k = 1; k < n; k++)
       if (p[k] > most) most = p[k];
-    for (k = 0; k < taps; k++) {
+    for (k = 0; k < n; k++) {
       p[k] = syn__small_exp(p[k] - most);
       sum = sum + p[k];
     }
-    for (k = 0; k < taps; k++) p[k] = p[k] / sum;
+    for (k = 0; k < n; k++) p[k] = p[k] / sum;
   }
-  return syn__small_convolve(s, a, row) + (long)heads * taps;
+  return (long)heads * n;
+}
+/* dyn_taps y, window, logits, taps, width, heads: p = softmax of each head's logits, in place */
+static long syn__small_dyn_taps(syn_small *s, const int32_t *a) {
+  const int32_t logits[3] = {a[2], a[5], a[3]};
+  const long done = syn__small_softmax(s, logits);
+  return done + syn__small_convolve(s, a, syn__small_row(s, a[2], a[5] * a[3]));
 }
 
 /* ==============================================================================================
@@ -33933,35 +33939,78 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
   for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
   syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
 }
-/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
-   parameter behind it, on each head's part of u. */
-static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int cols) {
-  const syn__att *a = syn__att_of(n);
-  const syn_param *p = &l->g->params[n->param[w]];
-  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * cols), h;
+/* Linears of the heads: y_h = W_h u_h + b_h. w [heads,cols,units], bias [heads,cols] or null. */
+typedef struct syn__lower_block {
+  const float *w, *bias;
+  int heads, cols;
+} syn__lower_block;
+/* y [heads,cols] of u [heads,units], written into row `into` from number `at` on. */
+static void syn__lower_heads(syn__small_build *l, int u, const syn__lower_block *b, int into,
+                             int at) {
+  const int units = syn__lower_width(l, u) / b->heads;
+  int h;
   l->widest = syn__max(l->widest, units);
-  for (h = 0; h < a->heads && y >= 0; h++) {
-    size_t rows = (size_t)h * (size_t)cols;
-    int32_t x[7] = {0, 0, 0, cols, units};
+  for (h = 0; h < b->heads && u >= 0 && into >= 0; h++) {
+    const size_t row = (size_t)h * (size_t)b->cols;
+    int32_t x[7] = {0, 0, 0, b->cols, units};
     x[1] = syn__lower_slice(l, u, h * units, units);
-    x[0] = syn__lower_slice(l, y, h * cols, cols);
-    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, cols, units);
-    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)cols);
+    x[0] = syn__lower_slice(l, into, at + h * b->cols, b->cols);
+    x[5] = syn__lower_weights(l, b->w + row * (size_t)units, b->cols, units);
+    if (b->bias) x[6] = syn__lower_floats(l, b->bias + row, (size_t)b->cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
+}
+/* Those of parameter w of a node, with the bias behind it. */
+static void syn__lower_dense_output(syn__small_build *l, const syn_node *n, int u, int w, int into,
+                              int at) {
+  const syn_param *p = &l->g->params[n->param[w]];
+  const syn__lower_block b = {p->x, l->g->params[n->param[w + 1]].x, p->shape[0], p->shape[1]};
+  syn__lower_heads(l, u, &b, into, at);
+}
+/* Of a window of u, the taps of each head side by side: [heads,taps,units of a head]. */
+static int syn__lower_head_taps(syn__small_build *l, int u, const syn_conv *w, int heads) {
+  const int wide = syn__lower_width(l, u), c = wide / heads;
+  const int window = syn__lower_window(l, u, w->taps, 1, w->first);
+  const int y = syn__lower_new(l, w->taps * wide);
+  int h, i;
+  for (h = 0; h < heads && y >= 0 && window >= 0; h++)
+    for (i = 0; i < w->taps; i++) {
+      const int part = syn__lower_slice(l, window, i * wide + h * c, c);
+      syn__lower_copy(l, part, syn__lower_slice(l, y, (h * w->taps + i) * c, c));
+    }
   return y;
 }
-/* D: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b], of rows that the hidden layer u makes. */
-static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, const float *share,
-                             int flags) {
+/* 1: a layer of score s reads a window. */
+static int syn__lower_windows(const syn__att *a, int s) {
+  if (a->score[s]->flags & SYN__NO_STAGES) return 0;
+  return a->stages[s].first.taps > 1 || a->stages[s].second.taps > 1;
+}
+/* What the output layer of a score reads: x, or the hidden layer u, or windows of these. */
+static int syn__lower_hidden(syn__small_build *l, const syn_node *n, const syn__stages *st) {
+  int u = syn__lower_in(l, n, 0);
+  if (st->first.taps > 1) u = syn__lower_window(l, u, st->first.taps, 1, st->first.first);
+  if (st->hidden) u = syn__lower_linear(l, u, n->param[st->w1], n->param[st->b1], 1);
+  if (st->second.taps < 2) return u;
+  return syn__lower_head_taps(l, u, &st->second, syn__att_of(n)->heads);
+}
+/* D and its variants: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b]. u: what the output layers
+   read, -1: not made yet. */
+static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, int u,
+                             const float *share, int flags) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  int u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[st->w1], n->param[st->b1], 1);
-  int fd = a->score[s] == &syn__score_fd, w2 = st->b1 + 1, rows, more = -1;
+  const int fd = a->score[s] == &syn__score_fd, w2 = fd ? st->b1 + 1 : st->w2;
+  const int all = a->heads * (fd ? a->a : a->size);
   int32_t x[7] = {flags, 0, a->heads, fd ? a->heads : a->size, a->a, a->b};
-  rows = syn__lower_heads(l, n, u, w2, fd ? a->a : a->size);
-  if (fd) more = syn__lower_heads(l, n, u, w2 + 2, a->b);
-  x[1] = syn__lower_read(l, rows);
+  int y, more = -1;
+  if (u < 0) u = syn__lower_hidden(l, n, st);
+  y = syn__lower_new(l, st->gated ? 2 * all : all);
+  syn__lower_dense_output(l, n, u, w2, y, 0);
+  if (st->gated) syn__lower_dense_output(l, n, u, w2 + 2, y, all);
+  if (st->gated) y = syn__lower_gate(l, y, SYN__SIGMOID);
+  if (fd) more = syn__lower_new(l, a->heads * a->b);
+  if (fd) syn__lower_dense_output(l, n, u, w2 + 2, more, 0);
+  x[1] = syn__lower_read(l, y);
   if (fd) x[2] = syn__lower_read(l, more);
   x[fd ? 6 : 4] = syn__lower_floats(l, share, (size_t)a->heads);
   l->heads = syn__max(l->heads, a->heads);
@@ -33969,14 +34018,15 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, cons
 }
 /* Why a layer cannot be lowered, or null. */
 static const char *syn__lower_att_lacks(const syn__att *a, int max_len) {
-  int s;
+  int s, windows = 0;
   if (a->window) return "window";
   if (a->rope && a->places < max_len) return "the table of rope";
-  for (s = 0; s < a->n_scores; s++)
-    if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
-        (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
-      return a->score[s]->name;
-  return NULL;
+  for (s = 0; s < a->n_scores; s++) {
+    if (syn__shares_output(a, s)) return "shared=1";
+    windows += !a->causal && syn__lower_windows(a, s);
+  }
+  /* heads would read parts of a row that another segment has made */
+  return windows > 1 ? "two scores by convolutions" : NULL;
 }
 /* Values and keys of every row into caches; behind that the scores of a row, their softmax, the
    weighted values, W_o. */
@@ -33984,6 +34034,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const char *lacks = syn__lower_att_lacks(a, l->config->max_len);
   int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
+  int hidden = -1; /* of the score that has windows */
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
   float share[SYN__MAX_SMALL_HEADS];
@@ -34002,6 +34053,9 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   }
   l->program = program;
   if (!a->cross) syn__lower_segment(l, 0);
+  for (s = 0; s < a->n_scores; s++) /* a window begins a segment: no score may stand before it */
+    if (!a->causal && syn__lower_windows(a, s))
+      hidden = syn__lower_hidden(l, n, &a->stages[s]);
   for (s = 0; s < a->n_scores; s++) {
     int how = flags | (s ? SYN__SMALL_ADD : 0);
     for (h = 0; h < a->heads; h++) {
@@ -34011,13 +34065,42 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
     }
     if (s == a->keyed) syn__lower_keys(l, n, k, share, how | shared);
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
-    else syn__lower_dense(l, n, s, share, how);
+    else syn__lower_dense(l, n, s, syn__lower_windows(a, s) ? hidden : -1, share, how);
   }
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   x[1] = syn__lower_read(l, v);
   x[2] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
   y = syn__lower_row(l, SYN__SMALL_OP_values, x, 5, a->e, 0);
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
+}
+
+/* A head's scores are a linear of its q, its output one of their softmax. */
+static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
+  const syn__aop *a = syn__aop_of(n);
+  const float *k = l->g->params[n->param[SYN__AOP_KEYS]].x;
+  const float *v = l->g->params[n->param[SYN__AOP_VALUES]].x;
+  const size_t rows = (size_t)a->heads * (size_t)a->keys, c_k = (size_t)a->c_k;
+  const size_t c_v = (size_t)a->c_v, keys = (size_t)a->keys;
+  float *w = (float *)syn__alloc(l->c, rows * (c_k > c_v ? c_k : c_v), sizeof *w);
+  syn__lower_block b = {w, NULL, a->heads, a->keys};
+  int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__AOP_W_Q], -1, 0);
+  int p = syn__lower_new(l, a->heads * a->keys), y = -1;
+  int32_t of_p[3] = {0, a->heads, a->keys};
+  size_t i, j;
+  for (i = 0; w && i < rows * c_k; i++) w[i] = k[i] * a->scale;
+  if (w) {
+    syn__lower_heads(l, q, &b, p, 0);
+    of_p[0] = syn__lower_read(l, p);
+    syn__lower_emit(l, SYN__SMALL_OP_softmax, of_p, 3);
+    for (i = 0; i < rows; i++) /* V^T of each head */
+      for (j = 0; j < c_v; j++)
+        w[(i / keys * c_v + j) * keys + i % keys] = v[i * c_v + j] * a->lift;
+    b.cols = a->c_v;
+    y = syn__lower_new(l, a->heads * a->c_v);
+    syn__lower_heads(l, p, &b, y, 0);
+  }
+  syn__free(l->c, w);
+  return syn__lower_linear(l, y, n->param[SYN__AOP_W_O], -1, 0);
 }
 
 /* A pass of lin_att over the rows; 1, 2: of an encoder. sums: y and the divisor, which pass 2 reads
@@ -34096,7 +34179,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_rel_pos, syn__lower_same}, {&syn__kind_add, syn__lower_add},
     {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
-    {&syn__kind_lin_att, syn__lower_lin_att},
+    {&syn__kind_lin_att, syn__lower_lin_att}, {&syn__kind_aop, syn__lower_aop},
     {&syn__kind_mh_dot_src_att, syn__lower_att}, {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {

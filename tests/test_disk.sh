@@ -93,7 +93,7 @@ fi
 # -- pages and arrays: a file that cannot be written whole stays what it was --
 "$SYN" embed -m final -o net.h && cp net.h whole.h
 "$SYN" trace -m final -o net.html && cp net.html whole.html
-train --steps 1 --encoder 'aop(keys=5)' -o odd 2>err
+train --steps 1 --encoder 'linformer(4)' -o odd 2>err
 "$SYN" embed -m odd -o net.h 2>err
 is 'embed: a layer that has no instructions: status' 1 $?
 has 'embed: a layer that has no instructions' 'syn: a small model cannot have this kind of layer*' \

@@ -42,6 +42,11 @@ static const struct {
     {"linear -> softcap(0.4)", 1, 0},
     {"linear -> pos -> res_nd(syn_att(V)) -> norm", 0, 1},
     {"linear -> res(syn_att(R))", 0, 1},
+    {"linear -> res_nd(syn_att(V+Conv))", 0, 1},
+    {"linear -> res(syn_att(CRC, f=5, f2=3) -> norm)", 0, 1},
+    {"linear -> res_nd(syn_att(BCRC+D, m=3)) -> cnn(8, 3, relu)", 0, 1},
+    {"linear -> res(syn_att(BD+GLU+CRC, m=5, f2=1))", 0, 1},
+    {"linear -> res(aop) -> aop(4, 10, c_k=3, c_v=2)", 1, 0},
     {"linear -> res(syn_att(D)) -> res_nd(cnn(8, 3, relu))", 0, 1},
     {"cnn(8, 5, tanh) -> res_nd(syn_att(V)) -> cnn(8, 3, relu)", 0, 0}};
 
