@@ -31447,7 +31447,8 @@ enum {
   X(rank, "!") X(apply, "x3x3nn") \
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
   X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s") \
-  X(lin_att, "X67X67X67X67S67X67nnnx6i") X(softmax, "X12nn")
+  X(lin_att, "X67X67X67X67S67X67nnnx6i") X(softmax, "X12nn") \
+  X(sgu, "x3x3x3nt5n") X(aft, "X56X56iC562C562hn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31471,7 +31472,7 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
   X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers) \
-  X(softcap) X(lin_att) X(softmax)
+  X(softcap) X(lin_att) X(softmax) X(sgu) X(aft)
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
@@ -31593,7 +31594,7 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
 
      linear, out     four rows of the matrix: one panel
      score_v         a key of a head
-     values          a column of a head
+     values, aft     a column of a head
      lin_att         a head
 
    s->part tells how many are done. What the parts share stays in s: the quantized input in s->q and
@@ -32211,6 +32212,50 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
     y[i] = (float)acc * s->q_scale;
   }
   syn__small_done(s, count, heads * c);
+  return (long)keys * count;
+}
+
+/* sgu y, x, u, n, table, 1: y = u (x + b), b the table's number of this place */
+static long syn__small_sgu(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[3]), *u = syn__small_row(s, a[2], a[3]);
+  const int16_t *q = (const int16_t *)(s->w + a[4] + 1);
+  const float b = syn__small_floats(s, a[4])[0] * (float)q[s->row];
+  float *y = syn__small_row(s, a[0], a[3]);
+  int32_t i;
+  for (i = 0; i < a[3]; i++) y[i] = u[i] * (x[i] + b);
+  return a[3];
+}
+
+/* >>kind aft counts k and w as at most 30 and at least -30. */
+static float syn__small_within(float x) { return x > 30.0f ? 30.0f : x > -30.0f ? x : -30.0f; }
+/* aft y, q, flags, k cache, v cache, heads, n: of the scores S of one head,
+     y_c = sigma(q_c) sum_j e^(S_j + k_jc) v_jc / sum_j e^(S_j + k_jc)
+   A part is a column. */
+static long syn__small_aft(syn_small *s, const int32_t *a) {
+  const int32_t heads = a[5], n = a[6], keys = syn__small_keys(s, a[2]);
+  const int32_t bytes = syn__small_cache_bytes(heads, n);
+  const int32_t count = syn__small_parts(s, n, keys, 1), end = s->part + count;
+  const unsigned char *lineage = syn__small_lineage(s, a[2]);
+  const unsigned char *k = (const unsigned char *)syn__small_at(s, a[3], 0, bytes);
+  const unsigned char *v = (const unsigned char *)syn__small_at(s, a[4], 0, bytes);
+  const float *q = syn__small_row(s, a[1], heads * n);
+  float *y = syn__small_row(s, a[0], heads * n);
+  int32_t c, j;
+  for (c = s->part; c < end; c++) {
+    float sum = 0.0f, all = 0.0f;
+    for (j = 0; j < keys; j++) {
+      const int32_t at = syn__small_key(s, lineage, j) * bytes;
+      const float *k_scale = (const float *)(const void *)(k + at);
+      const float *v_scale = (const float *)(const void *)(v + at);
+      const float of_k = *k_scale * (float)((const int8_t *)(k_scale + heads))[c];
+      const float of_v = *v_scale * (float)((const int8_t *)(v_scale + heads))[c];
+      const float e = syn__small_exp(syn__small_within(s->scores[j]) + syn__small_within(of_k));
+      sum = sum + e * of_v;
+      all = all + e;
+    }
+    y[c] = syn__small_act(4, q[c]) * (sum / all);
+  }
+  syn__small_done(s, count, n);
   return (long)keys * count;
 }
 
@@ -33836,14 +33881,19 @@ static float syn__lower_share(const syn__small_build *l, const syn_param *alpha,
   l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
   return share[s];
 }
-/* Scores [heads,size,size] that no input changes: int8 with a scale for each row of a head, which
-   takes the share of a mixture, too. */
-static void syn__lower_scores(syn__small_build *l, const syn_node *n, const float *z, int size,
-                              const float *share, int flags) {
-  const int heads = syn__att_of(n)->heads;
-  size_t N = (size_t)size, rows = (size_t)heads * N, i, j;
-  int32_t x[5] = {flags, 0, heads, size}, scales;
-  l->heads = syn__max(l->heads, heads);
+/* Scores [heads,size,size] that no input changes; share [heads] of a mixture, null: 1. */
+typedef struct syn__lower_square {
+  const float *z, *share;
+  int heads, size;
+} syn__lower_square;
+/* They become int8 with a scale for each row of a head, which takes the share, too. */
+static void syn__lower_scores(syn__small_build *l, const syn_node *n, const syn__lower_square *t,
+                              int flags) {
+  const size_t N = (size_t)t->size, rows = (size_t)t->heads * N;
+  const float *z = t->z;
+  int32_t x[5] = {flags, 0, t->heads, t->size}, scales;
+  size_t i, j;
+  l->heads = syn__max(l->heads, t->heads);
   if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
     return;
   x[4] = scales;
@@ -33860,7 +33910,7 @@ static void syn__lower_scores(syn__small_build *l, const syn_node *n, const floa
     }
     for (j = 0; j < N && most > SYN__SMALL_TINY; j++)
       q[j] = (int8_t)syn__small_round(z[j] * (127.0f / most));
-    *scale = most / 127.0f * share[i / N];
+    *scale = most / 127.0f * (t->share ? t->share[i / N] : 1.0f);
   }
   syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
 }
@@ -33872,9 +33922,10 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
   size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
   const syn_param *p = &l->g->params[n->param[a->param[s]]];
   const int toeplitz = a->score[s] == &syn__score_t;
+  syn__lower_square t = {p->x, share, a->heads, a->size};
   float *made;
   if (!toeplitz && a->score[s] != &syn__score_fr) {
-    syn__lower_scores(l, n, p->x, a->size, share, flags);
+    syn__lower_scores(l, n, &t, flags);
     return;
   }
   made = (float *)syn__alloc(l->c, rows * N, sizeof *made); /* zeroed */
@@ -33886,7 +33937,8 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
       const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
       for (k = 0; k < (size_t)a->k; k++) made[i * N + j] += r1[k] * r2[k];
     }
-  if (made) syn__lower_scores(l, n, made, a->size, share, flags);
+  t.z = made;
+  if (made) syn__lower_scores(l, n, &t, flags);
   syn__free(l->c, made);
 }
 /* The biases of rel_pos as a table of scores, [heads,N,N] with N = max_len:
@@ -33898,11 +33950,10 @@ static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags
   const syn__rel_pos *r;
   const int N = l->config->max_len;
   const size_t size = (size_t)N;
-  float share[SYN__MAX_SMALL_HEADS];
   float *z = (float *)syn__alloc(l->c, (size_t)a->heads * size * size, sizeof *z); /* zeroed */
+  const syn__lower_square t = {z, NULL, a->heads, N};
   int h, i, j, k;
   for (h = 0; z && h < a->heads; h++) {
-    share[h] = 1.0f;
     for (r = a->rel_pos; r; r = r->outer) {
       const float *w = l->g->params[r->param].x + h * r->buckets;
       for (i = 0; i < N; i++)
@@ -33912,7 +33963,7 @@ static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags
         }
     }
   }
-  if (z) syn__lower_scores(l, n, z, N, share, flags);
+  if (z) syn__lower_scores(l, n, &t, flags);
   syn__free(l->c, z);
 }
 /* The number of a bias of a node, -1: none. */
@@ -34136,6 +34187,59 @@ static int syn__lower_lin_att(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, sums[0], n->param[SYN__LIN_W_O], -1, 0);
 }
 
+/* The causal flag of sgu and aft, whose weights [N,N] are scores of one head. */
+static int syn__lower_mixes(syn__small_build *l, const syn_node *n, int w) {
+  const int flags = syn__mix_causal(n) ? SYN__SMALL_CAUSAL : 0;
+  const syn__lower_square t = {l->g->params[n->param[w]].x, NULL, 1, l->config->max_len};
+  syn__lower_segment(l, 0);
+  syn__lower_scores(l, n, &t, flags);
+  return flags;
+}
+/* norm(v) of every row into a cache, u beside it; then the weighted values without softmax. x is
+   copied, since a slice has no rows of its own. */
+static int syn__lower_sgu(syn__small_build *l, const syn_node *n) {
+  const int e = l->g->values[n->out].shape[1];
+  const syn_param *p = l->g->params;
+  int32_t norm[6] = {0, 0, e}, values[5] = {0, 0, 0, 1, e}, a[6] = {0, 0, 0, e, 0, 1};
+  syn__small_bits eps;
+  int x, whole, u, v;
+  eps.f = SYN__NORM_EPS;
+  syn__lower_segment(l, 0);
+  x = syn__lower_read(l, syn__lower_in(l, n, 0));
+  whole = syn__lower_new(l, 2 * e);
+  syn__lower_copy(l, x, whole);
+  v = syn__lower_slice(l, whole, 0, e);
+  u = syn__lower_new(l, e);
+  syn__lower_copy(l, v, u);
+  norm[1] = syn__lower_slice(l, whole, e, e);
+  norm[3] = syn__lower_floats(l, p[n->param[SYN__SGU_G]].x, (size_t)e);
+  norm[4] = syn__lower_floats(l, p[n->param[SYN__SGU_B]].x, (size_t)e);
+  norm[5] = eps.i;
+  v = syn__lower_store(l, syn__lower_row(l, SYN__SMALL_OP_norm, norm, 6, e, 0), 1, e);
+  values[2] = syn__lower_mixes(l, n, SYN__SGU_W) | SYN__SMALL_NO_SOFTMAX;
+  values[1] = syn__lower_read(l, v);
+  v = syn__lower_row(l, SYN__SMALL_OP_values, values, 5, e, 0);
+  a[1] = syn__lower_read(l, v);
+  a[2] = syn__lower_read(l, u);
+  a[4] = syn__lower_positions(l, p[n->param[SYN__SGU_BIAS]].x, 1);
+  return syn__lower_row(l, SYN__SMALL_OP_sgu, a, 6, e, 1);
+}
+static int syn__lower_aft(syn__small_build *l, const syn_node *n) {
+  const int x = syn__lower_in(l, n, 0), d = l->g->values[n->out].shape[1];
+  int32_t a[7] = {0, 0, 0, 0, 0, 1, d};
+  int k, v, q;
+  syn__lower_segment(l, 0);
+  k = syn__lower_store(l, syn__lower_linear(l, x, n->param[SYN__AFT_W_K], -1, 0), 1, d);
+  v = syn__lower_store(l, syn__lower_linear(l, x, n->param[SYN__AFT_W_V], -1, 0), 1, d);
+  a[2] = syn__lower_mixes(l, n, SYN__AFT_W);
+  q = syn__lower_linear(l, x, n->param[SYN__AFT_W_Q], -1, 0);
+  a[1] = syn__lower_read(l, q);
+  a[3] = syn__lower_read(l, k);
+  a[4] = syn__lower_read(l, v);
+  return syn__lower_linear(l, syn__lower_row(l, SYN__SMALL_OP_aft, a, 7, d, 0),
+                           n->param[SYN__AFT_W_O], -1, 0);
+}
+
 /* light_conv: the weights of the taps are a table. dyn_conv: a layer makes their logits of u. */
 static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   const syn__light *own = syn__light_of(n);
@@ -34180,6 +34284,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
     {&syn__kind_lin_att, syn__lower_lin_att}, {&syn__kind_aop, syn__lower_aop},
+    {&syn__kind_sgu, syn__lower_sgu}, {&syn__kind_aft, syn__lower_aft},
     {&syn__kind_mh_dot_src_att, syn__lower_att}, {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {

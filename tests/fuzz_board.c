@@ -129,9 +129,10 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"},
       {"lm", NULL, "res(dyn_conv(3)) -> lin_att -> softcap(2)", "i4", "smlad"},
       {"classify", "res(syn_att(V+CRC)) -> aop(2, 5) -> syn_att(GLU)", NULL, "i8", "smlad"},
+      {"lm", NULL, "res(aft) -> sgu -> linear", "i8", "smlad"},
       {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"}};
   static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL,
-                                           NULL, "char", NULL, NULL, NULL, NULL};
+                                           NULL, "char", NULL, NULL, NULL, NULL, NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -155,7 +156,7 @@ static void fuzz_seeds(void) {
     k.heads = 2;
     k.max_len = 7;
     k.src_vocab = k.tgt_vocab = 9;
-    k.src_features = i == 5 || i == 6 || i == 11 ? 3 : 0;
+    k.src_features = i == 5 || i == 6 || i == 12 ? 3 : 0;
     k.outputs = 2;
     k.classes = 3;
     k.seed = i + 1;

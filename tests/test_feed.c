@@ -46,6 +46,8 @@ static const struct {
     {"linear -> res(syn_att(CRC, f=5, f2=3) -> norm)", 0, 1},
     {"linear -> res_nd(syn_att(BCRC+D, m=3)) -> cnn(8, 3, relu)", 0, 1},
     {"linear -> res(syn_att(BD+GLU+CRC, m=5, f2=1))", 0, 1},
+    {"linear -> res(aft) -> norm", 0, 1},
+    {"cnn(8, 3, tanh) -> norm -> sgu -> concat(id | sgu) -> cnn(8, 3, relu)", 0, 1},
     {"linear -> res(aop) -> aop(4, 10, c_k=3, c_v=2)", 1, 0},
     {"linear -> res(syn_att(D)) -> res_nd(cnn(8, 3, relu))", 0, 1},
     {"cnn(8, 5, tanh) -> res_nd(syn_att(V)) -> cnn(8, 3, relu)", 0, 0}};
@@ -68,6 +70,9 @@ static syn_model *model_of(syn_context *c, const char *task, const char *encoder
     const syn_param *p = syn_model_param(m, i);
     if (!strncmp(p->name, "out.", 4))
       for (j = 0; j < p->size; j++) p->x[j] *= 3.0f;
+    for (j = 0; j < p->size && p->size == (size_t)max_len * (size_t)max_len; j++)
+      p->x[j] *= 100.0f; /* places of sgu and aft begin near 0 */
+    for (j = 0; j < p->size && strstr(p->name, ".b_s"); j++) p->x[j] = 0.1f * (float)(j % 7);
     if (!strcmp(p->name, "src.mean")) memcpy(p->x, mean, sizeof mean);
     if (!strcmp(p->name, "src.scale")) memcpy(p->x, scale, sizeof scale);
   }

@@ -1193,6 +1193,11 @@ static void test_lm_logits(syn_context *c, const char *decoder, const char *type
   m = syn_model_new(c, &k);
   table = syn_model_find(m, "decoder.1.w");
   for (i = 0; table && i < table->size; i++) table->x[i] = (float)syn_random_below(&random, 201) / 100.0f - 1.0f;
+  for (i = 0; i < syn_model_param_count(m); i++) { /* places of sgu and aft begin near 0 */
+    const syn_param *p = syn_model_param(m, i);
+    for (row = 0; row < (int)p->size && p->size == LENGTH * LENGTH; row++) p->x[row] *= 100.0f;
+    for (row = 0; row < (int)p->size && strstr(p->name, ".b_s"); row++) p->x[row] = 0.1f * (float)row;
+  }
   w = small_with(c, m, type, NULL, &size);
   ram = w ? syn_small_ram(w, size, &how) : 0;
   block = ram > 0 ? malloc((size_t)ram) : NULL;
@@ -1213,7 +1218,7 @@ static void test_lm_logits(syn_context *c, const char *decoder, const char *type
       CHECK(!syn_run_forward(run, &b), "%s", c->message);
       z = syn_run_logits(run, 0, &rows) + (n - 1) * VOCAB;
       for (i = SYN_END; i < VOCAB && n_logits >= VOCAB; i++) far_off = fmax(far_off, fabs((double)(z[i] - logits[(size_t)n_logits - VOCAB + i])));
-      CHECK(n_logits >= VOCAB && far_off < (type ? 0.5 : 0.08), "%s: row %d, %d tokens: %d logits, %g away", decoder, row, n, n_logits, far_off);
+      CHECK(n_logits >= VOCAB && far_off < (type ? 0.8 : 0.08), "%s: row %d, %d tokens: %d logits, %g away", decoder, row, n, n_logits, far_off);
       all++;
       if (token < 0) break;
     }
@@ -1279,8 +1284,7 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
   no_lowering(c, "id", "mh_dot_att -> scale(2)", "cannot have this kind of layer decoder.1 (scale)");
   no_lowering(c, "rnn", "rnn(state=source)", "cannot have state=source of layer decoder.0 (rnn)");
-  no_lowering(c, "aft", "mh_dot_att", "cannot have this kind of layer encoder.0 (aft)");
-  no_lowering(c, "id", "mh_dot_att -> sgu", "cannot have this kind of layer decoder.1 (sgu)");
+  no_lowering(c, "linformer", "mh_dot_att", "cannot have this kind of layer encoder.0 (linformer)");
   no_lowering(c, "fixed_att(heads=8)", "mh_dot_att", "fixed_att");
 }
 
@@ -1381,6 +1385,7 @@ int main(void) {
        "pos -> res_nd(syn_att(FR+T+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
   static const char *const decoders[] = {"pos -> ngram(3, 300, 1) -> norm",
                                          "pos -> res(lin_att) -> res_nd(lin_att(2, decay=0)) -> norm",
+                                         "pos -> res(aft) -> res(ff(48) -> sgu -> linear) -> norm",
                                          "pos -> res(syn_att(Conv)) -> res(aop) -> norm",
                                          "pos -> res(syn_att(V+CRC+BCRC, m=3, f2=2)) -> res(syn_att(GLU+BD)) -> norm"};
   syn_context c;
