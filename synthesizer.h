@@ -32501,11 +32501,17 @@ static int syn__small_operands(syn__small_check *c, const int32_t *a, const char
   }
   return 1;
 }
-static const char *syn__small_text(int32_t code) {
+/* The operands of an instruction as text; null: there is none, or with `all` 0: it is not compiled,
+   and a compiler leaves its text out. */
+static const char *syn__small_text(int32_t code, int all) {
+#define SYN__SMALL_MASK(name) | UINT64_C(1) << SYN__SMALL_OP_##name
 #define SYN__SMALL_TEXT(name, operands) \
-  if (code == SYN__SMALL_OP_##name) return operands;
+  if (code == SYN__SMALL_OP_##name && (all || (compiled >> SYN__SMALL_OP_##name & 1))) \
+    return operands;
+  const uint64_t compiled = 3 SYN_SMALL_KINDS(SYN__SMALL_MASK); /* 3: end, segment */
   SYN__SMALL_LIST(SYN__SMALL_TEXT)
 #undef SYN__SMALL_TEXT
+#undef SYN__SMALL_MASK
   return NULL;
 }
 /* 1: the instruction at a place of a program may stand there: segments in the encoder, with a delay
@@ -32527,7 +32533,7 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     if (at >= c->words) return 0;
     code = c->w[at] & 255;
     words = c->w[at] >> 8;
-    text = syn__small_text(code);
+    text = syn__small_text(code, 0);
     c->lacks = !syn__small_has(code);
     if (!text || c->lacks || words < 1 || words > c->words - at ||
         !syn__small_operands(c, c->w + at + 1, text, words - 1) || !syn__small_stands(c, at))
@@ -34414,7 +34420,7 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
                                int32_t data) {
   size_t i;
   for (i = 0; i < words; i += (size_t)(code[i] >> 8)) {
-    const char *at = syn__small_text(code[i] & 255);
+    const char *at = syn__small_text(code[i] & 255, 1);
     int32_t *a = code + i + 1;
     for (; *at; at++) {
       if (*at >= '0' && *at <= '9') continue;
@@ -34680,7 +34686,7 @@ static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn
   int32_t p, at, used = 0, i;
   for (p = 0; p < SYN__SMALL_IDLE; p++)
     for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
-      const char *text = syn__small_text(w[at] & 255);
+      const char *text = syn__small_text(w[at] & 255, 1);
       for (i = at; *text; text++) {
         if (*text < '0' || *text > '9') i++;
         if (*text == 'm') used |= 1 << w[w[i]];

@@ -423,7 +423,7 @@ static void test_array_words(syn_context *c) {
   w[at + 1] = p;
   CHECK(!syn__small_name(255) && !strcmp(syn__small_name(w[at] & 255), "embed"), "names");
   for (p = 0; p < SYN__SMALL_OPS; p++)
-    CHECK(!syn__small_name(p) == !syn__small_text(p) && (p != SYN__SMALL_OP_end || !strcmp(syn__small_name(p), "end")),
+    CHECK(!syn__small_name(p) == !syn__small_text(p, 1) && (p != SYN__SMALL_OP_end || !strcmp(syn__small_name(p), "end")),
           "code %d", (int)p);
   for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++) {
     const int32_t first = w[SYN__SMALL_PROGRAMS + p];

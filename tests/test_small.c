@@ -305,7 +305,7 @@ static void test_regions(syn_context *c, const syn_model *m) {
   CHECK(syn_small_ram(w, size, NULL) > 0, "wide regions");
   for (p = lm ? SYN__SMALL_DECODE : 0; p < SYN__SMALL_IDLE; p++)
     for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
-      const char *text = syn__small_text(w[at] & 255);
+      const char *text = syn__small_text(w[at] & 255, 1);
       int32_t i = at, flags = at + (text[0] == 'i' ? 1 : 3), decode = p == SYN__SMALL_DECODE;
       for (; *text; text++) {
         if (*text < '0' || *text > '9') i++;
