@@ -33344,6 +33344,7 @@ typedef struct syn__small_build {
   syn__array tables;    /* syn__small_table: those of `pos` so far */
   int task, program, segment, group, delay;
   int outputs;        /* of regress, regress_rows; 0: another task */
+  int fed;            /* the row that input_feed reads; 0: there is none */
   const float *units; /* of features; null: 1 */
   int32_t format;     /* of matrices */
   int32_t widest, heads;
@@ -33735,6 +33736,13 @@ static int syn__lower_direction(syn__small_build *l, const syn_node *n, int dire
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
   int32_t op[6] = {0, 0, 0, 0, 0, own->n};
   op[3] = h = syn__lower_state(l, own->n);
+  if (own->source) { /* the caches are made from the first row to the last, which stays */
+    const int program = l->program;
+    l->program = SYN__SMALL_CACHE;
+    a = syn__lower_read(l, syn__lower_in(l, n, 1));
+    syn__lower_copy(l, a, h);
+    l->program = program;
+  }
   a = syn__lower_linear(l, x, param[SYN__W_I], param[SYN__B_I], 0);
   p = syn__lower_linear(l, h, param[SYN__W_H], param[SYN__B_H], 0);
   op[1] = syn__lower_read(l, a);
@@ -33750,13 +33758,32 @@ static int syn__lower_direction(syn__small_build *l, const syn_node *n, int dire
 static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int y[2];
-  if (own->source) return syn__lower_refuse(l, n, "state=source");
   y[0] = syn__lower_direction(l, n, 0);
   if (own->directions == 1) return y[0];
   syn__lower_segment(l, 1);
   y[1] = syn__lower_direction(l, n, 1);
   syn__lower_segment(l, 0);
   return syn__lower_join(l, y, 2);
+}
+/* c = u + f (c - u) stays from row to row. */
+static int syn__lower_ssru(syn__small_build *l, const syn_node *n) {
+  const int x = syn__lower_in(l, n, 0), width = l->g->values[n->out].shape[1];
+  const int u = syn__lower_linear(l, x, n->param[SYN__SSRU_W], -1, 0);
+  const int f = syn__lower_linear(l, x, n->param[SYN__SSRU_W_F], n->param[SYN__SSRU_B_F],
+                                  1 + SYN__SIGMOID);
+  const int c = syn__lower_state(l, width);
+  int32_t mix[5] = {c, 0, c, 0, width}, relu[4] = {0, c, 1 + SYN__RELU, width};
+  mix[1] = syn__lower_read(l, f);
+  mix[3] = syn__lower_read(l, u);
+  syn__lower_emit(l, SYN__SMALL_OP_mix, mix, 5);
+  return syn__lower_row(l, SYN__SMALL_OP_apply, relu, 4, width, 0);
+}
+/* A row that stays beside x; `out` copies what it reads to it. */
+static int syn__lower_input_feed(syn__small_build *l, const syn_node *n) {
+  int part[2];
+  l->fed = part[0] = syn__lower_state(l, n->cache);
+  part[1] = syn__lower_in(l, n, 0);
+  return syn__lower_join(l, part, 2);
 }
 static int syn__lower_concat(syn__small_build *l, const syn_node *n) {
   int x[SYN_MAX_IN], i;
@@ -33846,17 +33873,20 @@ static int syn__lower_ngram(syn__small_build *l, const syn_node *n) {
   return syn__lower_row(l, SYN__SMALL_OP_ngram, a, 8, a[2], 1);
 }
 
-/* The encoder adds up its rows, which stay; the last program divides them. */
+/* The encoder adds up its rows, which stay; the last program divides them. take=first: a segment
+   from the last row to the first copies each row over the one behind it, so the first stays. */
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
+  const int first = syn__pool_first(n);
   int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
-  int32_t a[3] = {sum, 0, d};
-  if (syn__pool_first(n)) return syn__lower_refuse(l, n, "take=first");
+  int32_t a[4] = {sum, 0, d, 1};
+  if (first) syn__lower_segment(l, 1);
   a[1] = syn__lower_read(l, x);
-  syn__lower_emit(l, SYN__SMALL_OP_sum, a, 3);
+  syn__lower_emit(l, first ? SYN__SMALL_OP_shift : SYN__SMALL_OP_sum, a, first ? 4 : 3);
   l->program = SYN__SMALL_DECODE;
   l->segment = 0;
   a[1] = sum;
-  return syn__lower_row(l, SYN__SMALL_OP_mean, a, 3, d, 0);
+  return first ? syn__lower_row(l, SYN__SMALL_OP_shift, a, 4, d, 0)
+               : syn__lower_row(l, SYN__SMALL_OP_mean, a, 3, d, 0);
 }
 
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
@@ -33868,6 +33898,10 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
     a[0] = syn__lower_read(l, a[0]);
     syn__lower_emit(l, SYN__SMALL_OP_numbers, a, 2);
     return a[0];
+  }
+  if (l->fed) {
+    syn__lower_copy(l, a[0], l->fed);
+    a[0] = syn__lower_read(l, a[0]);
   }
   a[3] = syn__lower_matrix(l, n->param[0]);
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
@@ -34285,7 +34319,8 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_light_conv, syn__lower_light}, {&syn__kind_dyn_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn}, {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_act, syn__lower_act}, {&syn__kind_birnn, syn__lower_rnn},
-    {&syn__kind_concat, syn__lower_concat}, {&syn__kind_universal, syn__lower_pos},
+    {&syn__kind_concat, syn__lower_concat}, {&syn__kind_ssru, syn__lower_ssru},
+    {&syn__kind_input_feed, syn__lower_input_feed}, {&syn__kind_universal, syn__lower_pos},
     {&syn__kind_rel_pos, syn__lower_same}, {&syn__kind_add, syn__lower_add},
     {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},

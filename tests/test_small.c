@@ -1281,9 +1281,7 @@ static void test_no_lowering(syn_context *c) {
   no_lowering(c, "id", "mlp_att", "cannot have this kind of layer decoder.0 (mlp_src_att)");
   no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
   no_lowering(c, "types -> id", "mh_dot_att", "cannot have this kind of layer encoder.0 (types)");
-  no_lowering(c, "ssru", "mh_dot_att", "cannot have this kind of layer encoder.0 (ssru)");
   no_lowering(c, "id", "mh_dot_att -> scale(2)", "cannot have this kind of layer decoder.1 (scale)");
-  no_lowering(c, "rnn", "rnn(state=source)", "cannot have state=source of layer decoder.0 (rnn)");
   no_lowering(c, "linformer", "mh_dot_att", "cannot have this kind of layer encoder.0 (linformer)");
   no_lowering(c, "fixed_att(heads=8)", "mh_dot_att", "fixed_att");
 }
@@ -1385,6 +1383,7 @@ int main(void) {
        "pos -> res_nd(syn_att(FR+T+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
   static const char *const decoders[] = {"pos -> ngram(3, 300, 1) -> norm",
                                          "pos -> res(lin_att) -> res_nd(lin_att(2, decay=0)) -> norm",
+                                         "input_feed -> ssru -> linear -> norm",
                                          "pos -> res(aft) -> res(ff(48) -> sgu -> linear) -> norm",
                                          "pos -> res(syn_att(Conv)) -> res(aop) -> norm",
                                          "pos -> res(syn_att(V+CRC+BCRC, m=3, f2=2)) -> res(syn_att(GLU+BD)) -> norm"};
