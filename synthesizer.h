@@ -31836,16 +31836,18 @@ static void syn__small_lin_head(syn_small *s, const int32_t *a, int32_t h) {
   const float *q = syn__small_row(s, a[1], width) + h * c;
   const float *k = syn__small_row(s, a[2], width) + h * c;
   const float *v = syn__small_row(s, a[3], width) + h * c;
-  float *y = syn__small_row(s, a[0], width) + h * c, *sum = syn__small_row(s, a[9], a[6]) + h;
+  float *y = syn__small_row(s, a[0], width) + h * c; /* [c] of the row */
+  float *sum = syn__small_row(s, a[9], a[6]) + h;    /* its divisor */
   float *S = syn__small_row(s, a[4], width * c) + h * c * c;
   float *z = syn__small_row(s, a[5], width) + h * c, gamma, old;
   syn__small_bits loss; /* 2^-fall */
   int32_t i, j;
-  loss.u = (uint32_t)(127 - fall) << 23;
+  loss.u = (uint32_t)(127 - fall) << 23; /* the exponent of a float alone */
   gamma = 1.0f - loss.f;
   for (j = 0; j < c && a[10] < 2; j++) y[j] = 0.0f;
   if (a[10] < 2) *sum = 0.0f;
   for (i = 0; i < c; i++, S += c) {
+    /* phi(x) = elu(x) + 1 */
     const float of_q = q[i] > 0.0f ? q[i] + 1.0f : syn__small_exp(q[i]);
     const float of_k = k[i] > 0.0f ? k[i] + 1.0f : syn__small_exp(k[i]);
     old = gamma * z[i];
@@ -31857,6 +31859,7 @@ static void syn__small_lin_head(syn_small *s, const int32_t *a, int32_t h) {
       y[j] = y[j] + of_q * (a[10] == 2 ? old : S[j]);
     }
   }
+  /* as there, 1e-6 keeps the division finite where every phi(k) is 0 */
   for (j = 0; j < c && a[10] != 1; j++) y[j] = y[j] / (*sum + 1e-6f);
 }
 static long syn__small_lin_att(syn_small *s, const int32_t *a) {
@@ -32226,7 +32229,7 @@ static long syn__small_sgu(syn_small *s, const int32_t *a) {
   return a[3];
 }
 
-/* >>kind aft counts k and w as at most 30 and at least -30. */
+/* aft counts k and w as at most 30 and at least -30: e^60 times any number of keys stays finite. */
 static float syn__small_within(float x) { return x > 30.0f ? 30.0f : x > -30.0f ? x : -30.0f; }
 /* aft y, q, flags, k cache, v cache, heads, n: of the scores S of one head,
      y_c = sigma(q_c) sum_j e^(S_j + k_jc) v_jc / sum_j e^(S_j + k_jc)
@@ -32581,7 +32584,7 @@ SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
 
 /* Place of the operands of the first instruction `code`; 0: there is none. */
 static int32_t syn__small_first(const int32_t *w, int32_t code) {
-  int32_t p, at;
+  int32_t p, at; /* the checks have found an `end` in each program */
   for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
     for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
       if ((w[at] & 255) == code) return at + 1;
@@ -32981,10 +32984,10 @@ int syn_small_numbers(const syn_small *s, float scale, int32_t *y) {
   int32_t i;
   if (!s || !y || !s->chosen || !(scale >= 1e-30f && scale <= 1e30f)) return SYN_SMALL_E_VALUE;
   if (a == s->w) return SYN_SMALL_E_MODEL;
-  x = (const float *)syn__small_at(s, a[0], 0, 4 * a[1]);
+  x = (const float *)syn__small_at(s, a[0], 0, 4 * a[1]); /* no instruction has run since */
   for (i = 0; i < a[1]; i++) {
     float z = scale * x[i];
-    if (!(z > -1073741824.0f)) z = -1073741824.0f;
+    if (!(z > -1073741824.0f)) z = -1073741824.0f; /* a NaN, too */
     if (z > 1073741824.0f) z = 1073741824.0f;
     y[i] = syn__small_round(z);
   }
@@ -33765,7 +33768,8 @@ static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   syn__lower_segment(l, 0);
   return syn__lower_join(l, y, 2);
 }
-/* c = u + f (c - u) stays from row to row. */
+/* c = u + f (c - u) stays from row to row: `mix` in place. y = relu(c) is a row of its own, since c
+   goes on with its sign. */
 static int syn__lower_ssru(syn__small_build *l, const syn_node *n) {
   const int x = syn__lower_in(l, n, 0), width = l->g->values[n->out].shape[1];
   const int u = syn__lower_linear(l, x, n->param[SYN__SSRU_W], -1, 0);
@@ -33778,7 +33782,8 @@ static int syn__lower_ssru(syn__small_build *l, const syn_node *n) {
   syn__lower_emit(l, SYN__SMALL_OP_mix, mix, 5);
   return syn__lower_row(l, SYN__SMALL_OP_apply, relu, 4, width, 0);
 }
-/* A row that stays beside x; `out` copies what it reads to it. */
+/* A row that stays beside x; `out` copies what it reads to it. As all rows that stay, it is 0 before
+   the first token, and a beam search copies it with its hypothesis. */
 static int syn__lower_input_feed(syn__small_build *l, const syn_node *n) {
   int part[2];
   l->fed = part[0] = syn__lower_state(l, n->cache);
@@ -33907,7 +33912,7 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);
   syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
-  cap.f = syn__softcap_of(n);
+  cap.f = syn__softcap_of(n); /* behind `out`, where it finds it */
   if (cap.f > 0.0f) syn__lower_emit(l, SYN__SMALL_OP_softcap, &cap.i, 1);
   return a[0];
 }
@@ -34058,7 +34063,9 @@ static void syn__lower_dense_output(syn__small_build *l, const syn_node *n, int 
   const syn__lower_block b = {p->x, l->g->params[n->param[w + 1]].x, p->shape[0], p->shape[1]};
   syn__lower_heads(l, u, &b, into, at);
 }
-/* Of a window of u, the taps of each head side by side: [heads,taps,units of a head]. */
+/* Of a window of u, the taps of each head side by side: [heads,taps,units of a head]. A window is
+   [taps,heads,units], and the output layer of a head reads its own units of all taps. Copies in the
+   program cost less flash than weights with zeros for the units of other heads. */
 static int syn__lower_head_taps(syn__small_build *l, int u, const syn_conv *w, int heads) {
   const int wide = syn__lower_width(l, u), c = wide / heads;
   const int window = syn__lower_window(l, u, w->taps, 1, w->first);
@@ -34165,7 +34172,8 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
-/* A head's scores are a linear of its q, its output one of their softmax. */
+/* aop has no mask and no memory of other rows, so keys and values are matrices of weights: a head's
+   scores are a linear of its q, P = softmax(K q), its output one of their softmax, V^T P. */
 static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
   const syn__aop *a = syn__aop_of(n);
   const float *k = l->g->params[n->param[SYN__AOP_KEYS]].x;
@@ -34178,6 +34186,7 @@ static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
   int p = syn__lower_new(l, a->heads * a->keys), y = -1;
   int32_t of_p[3] = {0, a->heads, a->keys};
   size_t i, j;
+  /* The factors of the scores and of the output go into the weights. */
   for (i = 0; w && i < rows * c_k; i++) w[i] = k[i] * a->scale;
   if (w) {
     syn__lower_heads(l, q, &b, p, 0);
@@ -34199,7 +34208,7 @@ static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
 static void syn__lower_lin_pass(syn__small_build *l, const syn_node *n, int pass, int32_t *sums) {
   const syn__lin *own = syn__lin_of(n);
   const int x = syn__lower_in(l, n, 0), width = own->heads * own->c;
-  /* from 25 on gamma is 1, as for 0 */
+  /* 1 - 2^-25 is 1 in float32, so 25 stands for decay=0 */
   int32_t a[11] = {0, 0, 0, 0, 0, 0, own->heads, own->c, own->decay ? own->decay : 25, 0, pass};
   int i;
   for (i = 0; i < 3; i++) a[1 + i] = syn__lower_linear(l, x, n->param[SYN__LIN_W_Q + i], -1, 0);
@@ -34235,8 +34244,11 @@ static int syn__lower_mixes(syn__small_build *l, const syn_node *n, int w) {
   syn__lower_scores(l, n, &t, flags);
   return flags;
 }
-/* norm(v) of every row into a cache, u beside it; then the weighted values without softmax. x is
-   copied, since a slice has no rows of its own. */
+/* norm(v) of every row into a cache, u beside it; then y = u (W norm(v) + b):
+     copy, store       x into a row of its own, since a slice of x has no rows; u; norm(v) as int8
+     segment           the rest needs norm(v) of all rows
+     score_table       row i of W as the scores of one head
+     values, sgu       their sums, which no softmax makes shares; b_i and the gate */
 static int syn__lower_sgu(syn__small_build *l, const syn_node *n) {
   const int e = l->g->values[n->out].shape[1];
   const syn_param *p = l->g->params;
@@ -34264,6 +34276,8 @@ static int syn__lower_sgu(syn__small_build *l, const syn_node *n) {
   a[4] = syn__lower_positions(l, p[n->param[SYN__SGU_BIAS]].x, 1);
   return syn__lower_row(l, SYN__SMALL_OP_sgu, a, 6, e, 1);
 }
+/* k and v of every row into caches; then the scores w, which all channels share, and the average of
+   each channel. */
 static int syn__lower_aft(syn__small_build *l, const syn_node *n) {
   const int x = syn__lower_in(l, n, 0), d = l->g->values[n->out].shape[1];
   int32_t a[7] = {0, 0, 0, 0, 0, 1, d};
@@ -34274,7 +34288,7 @@ static int syn__lower_aft(syn__small_build *l, const syn_node *n) {
   a[2] = syn__lower_mixes(l, n, SYN__AFT_W);
   q = syn__lower_linear(l, x, n->param[SYN__AFT_W_Q], -1, 0);
   a[1] = syn__lower_read(l, q);
-  a[3] = syn__lower_read(l, k);
+  a[3] = syn__lower_read(l, k); /* the caches of keys and values */
   a[4] = syn__lower_read(l, v);
   return syn__lower_linear(l, syn__lower_row(l, SYN__SMALL_OP_aft, a, 7, d, 0),
                            n->param[SYN__AFT_W_O], -1, 0);
@@ -34637,7 +34651,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   if (l.task > SYN__TASK_MLM) l.task += SYN__TASK_CLASSIFY - SYN__TASK_REGRESS; /* see `numbers` */
   l.g = &m->g;
   l.config = &m->config;
-  l.outputs = m->task->numbers ? m->config.outputs : 0;
+  l.outputs = m->task->numbers ? m->config.outputs : 0; /* other tasks ignore config.outputs */
   l.units = options ? options->units : NULL;
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
   if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
