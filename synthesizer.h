@@ -33782,8 +33782,8 @@ static int syn__lower_ssru(syn__small_build *l, const syn_node *n) {
   syn__lower_emit(l, SYN__SMALL_OP_mix, mix, 5);
   return syn__lower_row(l, SYN__SMALL_OP_apply, relu, 4, width, 0);
 }
-/* A row that stays beside x; `out` copies what it reads to it. As all rows that stay, it is 0 before
-   the first token, and a beam search copies it with its hypothesis. */
+/* A row that stays beside x; `out` copies what it reads to it. As all rows that stay, it is 0
+   before the first token, and a beam search copies it with its hypothesis. */
 static int syn__lower_input_feed(syn__small_build *l, const syn_node *n) {
   int part[2];
   l->fed = part[0] = syn__lower_state(l, n->cache);
