@@ -620,7 +620,9 @@ int main(void) {
   check_heap();
   check_operands();
   check_damage("classify", "cnn(8, 5, glu) -> res(cnn(8, 3, tanh)) -> birnn(8)");
-  check_damage("regress", "rnn(8)");
+  check_damage("regress", "linear -> res(syn_att(V+CRC)) -> aop(2, 5)");
+  check_damage("classify", "linear -> res(lin_att) -> pool(first) -> softcap(2)");
+  check_damage("regress_rows", "linear -> res(aft) -> sgu -> ssru");
   check_damage("tag", "linear -> res(syn_att(D)) -> cnn(8, 3, relu) -> rnn(8)");
   return CHECK_END("test_feed");
 }
