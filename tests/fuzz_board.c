@@ -6,7 +6,7 @@
 #define FUZZ_EDGES 700
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
-  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed)
+  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed) X(numbers)
 #include "fuzz.h"
 #include "sign.h"
 
@@ -51,7 +51,7 @@ static void steps(syn_small *s, int correct) {
     }
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
-    syn_small_numbers(s, 100.0f, numbers);
+    if (token >= 0 && syn_small_numbers(s, 100.0f, numbers) > 0) fuzz_mark(MARK_numbers);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
       fuzz_mark(MARK_learned);
   }
