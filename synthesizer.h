@@ -175,8 +175,8 @@
      input_feed                              the decoder's output before, beside x; its first layer
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      rope(base=10000, layout=half, part=c)   x; rotates q and k of later syn_att; half, pair
-     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1, std,
-       mix=alpha, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0)  * self-attention
+     syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
+       mix, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0, std)  * self-attention
      mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
                                              * attention of a decoder to the encoder's output;
                                              source=increasing, decreasing: to the copies of its
@@ -14375,8 +14375,8 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 #endif
 static const syn_kind syn__kind_syn_att = {
     SYN__FIELD(name, "syn_att"),
-    SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax f:std w:mix "
-                     "i:shared f:dropout f:scale i:bias i:kv i:window"),
+    SYN__FIELD(args, "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared "
+                     "f:dropout f:scale i:bias i:kv i:window f:std"),
     SYN__FIELD(flags, SYN_DROPS | SYN_OUTPUT_NOT_NEEDED),
     SYN__FIELD(build, NULL), SYN__FIELD(shape, syn__syn_att_shape),
     SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),
