@@ -123,6 +123,17 @@ at_least "tag" 90 "$("$SYN" eval --model tag.st --data tag.tsv | cut -d' ' -f2)"
 is "two numbers" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress.st | wc -w | tr -d ' ')"
 is "one number a row" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress_rows.st | wc -w | tr -d ' ')"
 
+# -- faults of a machine by the error of a network that saw healthy ones --
+"${CC:-cc}" -O1 "$root/examples/embedded/vibration_data.c" -o vibration -lm
+./vibration train 500 1 >healthy.tsv
+./vibration test 200 2 >machines.txt
+"$SYN" train --task regress_rows --features 16 --max-len 16 --encoder 'ff(32, tanh) -> ff(6, tanh) -> ff(32, tanh)' \
+  --dropout 0 --data healthy.tsv --hold-back 0.1 --epochs 30 --output machine.st 2>log || cat log
+"$SYN" run --model machine.st <machines.txt | ./vibration auc machines.txt >auc.txt
+is "faults" "bearing imbalance looseness " "$(cut -d' ' -f1 auc.txt | tr '\n' ' ')"
+at_least "AUC of a damaged bearing" 0.95 "$(sed -n 's/^bearing //p' auc.txt)"
+at_least "AUC of looseness" 0.8 "$(sed -n 's/^looseness //p' auc.txt)"
+
 # -- gradients by the tool --
 for task in classify regress_rows seq2seq; do
   "$SYN" grad --task $task --features 3 --encoder 'cnn(6, 3, tanh) -> rnn(6)' >out 2>&1

@@ -4,7 +4,7 @@
    Shaft speed 30 to 60 turns a second and load are drawn for each window; the machine has harmonics
    of the shaft, a gear of 23 teeth whose tone grows with the load, resonances of its housing and
    noise. Faults, never seen in training: a bearing (an impulse 4.1 times a turn that rings at 2,900
-   Hz), imbalance that bends the sine of the shaft, looseness (half harmonics, a rattle once a turn).
+   Hz), imbalance (a larger, clipped sine of the shaft), looseness (half harmonics, a rattle).
 
      cc -O2 vibration_data.c -o vibration_data -lm
      vibration_data train COUNT SEED        "numbers TAB the same numbers" for syn train
@@ -73,7 +73,7 @@ static void put(int kind, int twice) {
       printf("%.3f%c", (rows[i] - 9000) / 1000.0, i < NUMBERS - 1 ? ' ' : k < twice ? '\t' : '\n');
 }
 
-/* The error of a line of answers is its score; AUC: how often a faulty one is above a healthy one. */
+/* The error of a line of answers is its score. AUC: how often a fault has more than a healthy one. */
 static int auc(const char *path) {
   static double scores[KINDS][10000]; /* at most 40,000 windows */
   int counts[KINDS] = {0}, line, i, j, kind;
