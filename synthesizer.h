@@ -336,10 +336,10 @@
    published networks: `syn import`, syn_tokenizer_from, "unigram:SIZE", pos(layout, first), scale,
    types, share, ssru, pool, softcap, rnn(state=source), the task mlm; numbers instead of source
    tokens: src_features, syn_model_normalize, the tasks regress and regress_rows; small models:
-   syn_small_score, _reject, _feed, birnn, concat, universal, rel_pos, act, ngram, dyn_conv, rope,
-   kv, gated layers; syn_text_word, syn_run_unknown; threads take work from each other; syn_att(T),
-   lin_att, sgu, aft; syn_train_config.lora; `syn export --format hf|gguf`, `run --vectors`, `train
-   --board`.
+   syn_small_score, _reject, _feed, _numbers, most layers (a table of examples/embedded);
+   syn_text_word, syn_run_unknown; SYN_PIECES_NFC, syn_tokenizer_framed; threads take work from each
+   other; syn_att(T) and std, lin_att, sgu, aft; syn_train_config.lora; `syn export --format
+   hf|gguf`, `run --vectors`, `train --board`.
    Changed: arrays of small models must be written again (checksum); SYN_E_VERSION, SYN_E_CONTEXT;
    SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of syn_trainer_save, alloc, release, parallel,
    cancel, syn_init_report; steps, labels are int64_t; syn_trainer_next, _accumulate, _update (was
