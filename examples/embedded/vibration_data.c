@@ -73,7 +73,7 @@ static void put(int kind, int twice) {
       printf("%.3f%c", (rows[i] - 9000) / 1000.0, i < NUMBERS - 1 ? ' ' : k < twice ? '\t' : '\n');
 }
 
-/* The error of a line of answers is its score. AUC: how often a fault has more than a healthy one. */
+/* The error of an answer is its score. AUC: how often a fault has more than a healthy machine. */
 static int auc(const char *path) {
   static double scores[KINDS][10000]; /* at most 40,000 windows */
   int counts[KINDS] = {0}, line, i, j, kind;
