@@ -62,9 +62,10 @@ static int demo_line(void) {
   adpcm code = {0, 0};
   int byte, count = 0, error = 0;
   keywords_begin();
-  for (; (byte = board_get()) >= 0 && byte != '\n'; count++) {
+  while ((byte = board_get()) >= 0 && byte != '\n') {
     const char *digits = "0123456789abcdef", *at = byte ? strchr(digits, byte) : NULL;
     if (byte == '\r') continue;
+    count++;
     if (!at) error = SYN_SMALL_E_VALUE;
     if (!error) error = keywords_sample(adpcm_decode(&code, (int)(at - digits)));
   }

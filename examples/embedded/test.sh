@@ -92,6 +92,8 @@ pc keywords 30 # of few voices, or refused; the next line counts without refusin
 right=$("$OUT/syn" eval -m "$OUT/keywords.safetensors" --data "$OUT/keywords_test.tsv" | sed 's/[^ ]* //')
 [ "${right%.*}" -ge 50 ]
 verdict $? "keywords" "$right % of 36 words of voices that were never heard, 50 wanted"
+! printf '\r\n0\n' | "$OUT/pc/keywords" | grep -q wanted
+verdict $? "keywords" "a line of CR and LF alone is empty and ends the program"
 pc dates 95
 pc dates_i4 95
 pc commands 95
