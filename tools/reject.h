@@ -26,12 +26,13 @@ typedef struct rejecter {
 static const float *units_read(number_list *x, const syn_model *m, const arguments *a) {
   const size_t f = (size_t)syn_model_config(m)->src_features;
   const char *at = opt_text(a, "units"), *given = at;
-  char *digits = (char *)take(strlen(at) + 1, 1);
+  char *digits;
   double value = 1.0;
   int whole = 0; /* the numbers end where the text ends */
   if (!*at) return NULL;
   if (!f) fail(WRONG_USE, "--units: %s reads tokens, not numbers", opt_text(a, "model"));
   x->at = (float *)take(f, sizeof *x->at);
+  digits = (char *)take(strlen(at) + 1, 1);
   for (;; at++) {
     memcpy(digits, at, strcspn(at, ","));
     digits[strcspn(at, ",")] = 0;
