@@ -251,7 +251,11 @@ converted marian 's/"bad_words_ids": [^,]*, //; s/"eos_token_id": 0/"eos_token_i
 echo '{"bad_words_ids": [[18]], "eos_token_id": 0, "max_length": 512}' >c/generation_config.json
 is 'generation_config.json' '6 passed, 0 failed' "$("$SYN" import c -o m.safetensors --check made/marian/expected.json | tail -1)"
 echo '{"suppress_tokens": [3]}' >c/generation_config.json
-refused 'suppressed tokens' '*suppress_tokens: a list is not read; wanted: null*' c
+refused 'suppressed tokens' '*generation_config.json: suppress_tokens: a list is not read; wanted: null*' c
+{ printf '{"long": [0'; awk 'BEGIN { while (n++ < 20000) printf ", 0" }'; echo '], "sequence_bias": {"a": [1, 2], "b": [3]}}'; } >c/generation_config.json
+refused 'an object far behind the length of config.json' '*sequence_bias: an object is not read; wanted: null*' c
+echo '{"bad_words_ids": {"a": [18]}}' >c/generation_config.json
+refused 'forbidden tokens that are no list' '*bad_words_ids: an object is not read*' c
 changed ''
 head -c 900 made/mistral/model.safetensors >c/model.safetensors
 refused 'a file that is cut' '*model.safetensors*' c

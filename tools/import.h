@@ -271,13 +271,20 @@ static const char *const search_keys =
     "repetition_penalty|no_repeat_ngram_size|encoder_no_repeat_ngram_size|min_length|"
     "diversity_penalty";
 
+/* The file that holds a value. */
+static const json *file_of(const checkpoint *p, const json_value *v) {
+  size_t i = 0;
+  while (i < p->generation.count && v != p->generation.at + i) i++;
+  return i < p->generation.count ? &p->generation : &p->config;
+}
 /* A value as a message shows it. */
 static void value_text(const checkpoint *p, const json_value *v, char out[80]) {
   static const char *const words[] = {"null", "false", "true"};
   const json_value *kind = NULL;
   if (v && v->kind == JSON_OBJECT) {
-    kind = json_get(&p->config, v, "rope_type");
-    if (!kind) kind = json_get(&p->config, v, "type");
+    const json *j = file_of(p, v);
+    kind = json_get(j, v, "rope_type");
+    if (!kind) kind = json_get(j, v, "type");
   }
   if (kind && kind->kind == JSON_TEXT) v = kind;
   if (!v) snprintf(out, 80, "nothing");
@@ -301,7 +308,8 @@ static void key_fail(const checkpoint *p, const char *name, const json_value *v,
                      const char *wanted) {
   char text[80];
   value_text(p, v, text);
-  fail(FAILED_JOB, "%s: %s: %s is not read; wanted: %s", p->path, name, text, wanted);
+  fail(FAILED_JOB, "%s: %s%s: %s is not read; wanted: %s", p->path,
+       file_of(p, v) == &p->generation ? "generation_config.json: " : "", name, text, wanted);
 }
 static int key_int(checkpoint *p, const char *name, int otherwise) {
   const json_value *v = key_of(p, name);
@@ -356,7 +364,8 @@ static void keys_search(checkpoint *p, int padding) {
                                       "forced_bos_token_id", "forced_decoder_ids"};
   const json_value *v = key_search(p, "bad_words_ids"), *word = json_first(v);
   size_t i;
-  if (word && (v->count > 1 || word->count != 1 || json_int(json_first(word), -1) != padding))
+  if (v && (v->kind != JSON_LIST || v->count > 1 ||
+            (word && (word->count != 1 || json_int(json_first(word), -1) != padding))))
     key_fail(p, "bad_words_ids", v, "[[pad_token_id]]");
   if (word) p->banned = padding;
   v = key_search(p, "forced_eos_token_id");
