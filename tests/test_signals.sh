@@ -133,6 +133,8 @@ is "one number a row" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress_rows.
 is "faults" "bearing imbalance looseness " "$(cut -d' ' -f1 auc.txt | tr '\n' ' ')"
 at_least "AUC of a damaged bearing" 0.95 "$(sed -n 's/^bearing //p' auc.txt)"
 at_least "AUC of looseness" 0.8 "$(sed -n 's/^looseness //p' auc.txt)"
+said=$(./vibration auc machines.txt 2>&1 </dev/null)
+is "AUC of no answers" "1 vibration_data: machines.txt and the answers have 0 windows in common, wanted 4 or more" "$? $said"
 
 # -- gradients by the tool --
 for task in classify regress_rows seq2seq; do

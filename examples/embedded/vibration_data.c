@@ -86,6 +86,10 @@ static int auc(const char *path) {
     kind = line % KINDS;
     if (counts[kind] < 10000) scores[kind][counts[kind]++] = sum;
   }
+  if (f) fclose(f);
+  if (line < KINDS)
+    return fprintf(stderr, "vibration_data: %s and the answers have %d windows in common, wanted %d "
+                           "or more\n", path, line, KINDS), 1;
   for (kind = 1; kind < KINDS; kind++) {
     double above = 0;
     for (i = 0; i < counts[kind]; i++)
@@ -100,6 +104,8 @@ int main(int count, char **arguments) {
   int i, train = count == 4 && !strcmp(arguments[1], "train");
   state = (count > 3 ? strtoull(arguments[3], NULL, 10) : 1) * 77777u + 12345u;
   if (count == 3 && !strcmp(arguments[1], "auc")) return auc(arguments[2]);
+  if (n < 1 || (!train && strcmp(arguments[1], "test")))
+    return fprintf(stderr, "vibration_data train|test COUNT SEED, auc TEST <ANSWERS\n"), 2;
   for (i = 0; i < n; i++) put(train ? HEALTHY : i % KINDS, train);
-  return n == 0;
+  return 0;
 }
