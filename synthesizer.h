@@ -520,9 +520,9 @@ SYN_API int syn_small_score(const syn_small *s, int rank, int *token);
 SYN_API int syn_small_reject(const syn_small *s, int threshold);
 /* For regress and regress_rows, when syn_small_step has returned 0: y [outputs] = round(scale times
    the numbers of the answer, or of the row), from -2^30 to 2^30, the same on every machine. Returns
-   how many there are; E_VALUE: there are none now, or the scale is not from 1e-30 to 1e30; E_MODEL:
-   the model has another task. */
-SYN_API int syn_small_numbers(const syn_small *s, float scale, int32_t *y);
+   how many there are; E_VALUE: there are none now, or more than `capacity`, or the scale is not from
+   1e-30 to 1e30; E_MODEL: the model has another task. */
+SYN_API int syn_small_numbers(const syn_small *s, float scale, int32_t *y, int capacity);
 /* The multiply-adds since syn_small_open. */
 SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
@@ -32978,12 +32978,13 @@ int syn_small_reject(const syn_small *s, int threshold) {
   return s->search->least < threshold;
 }
 
-int syn_small_numbers(const syn_small *s, float scale, int32_t *y) {
+int syn_small_numbers(const syn_small *s, float scale, int32_t *y, int capacity) {
   const int32_t *a = s ? s->w + syn__small_first(s->w, SYN__SMALL_OP_numbers) : NULL;
   const float *x;
   int32_t i;
   if (!s || !y || !s->chosen || !(scale >= 1e-30f && scale <= 1e30f)) return SYN_SMALL_E_VALUE;
   if (a == s->w) return SYN_SMALL_E_MODEL;
+  if (a[1] > capacity) return SYN_SMALL_E_VALUE;
   x = (const float *)syn__small_at(s, a[0], 0, 4 * a[1]); /* no instruction has run since */
   for (i = 0; i < a[1]; i++) {
     float z = scale * x[i];

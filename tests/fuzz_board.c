@@ -42,7 +42,7 @@ static void feed(syn_small *s) {
 static void steps(syn_small *s, int correct) {
   int out[MAX_TOKENS], count = 0, i, token = SYN_SMALL_MORE;
   char text[40];
-  static int32_t numbers[65536];
+  static int32_t numbers[8];
   for (i = 0; i < STEPS && (token >= 0 || token == SYN_SMALL_MORE); i++) {
     token = syn_small_step(s, WORK);
     if (token == SYN_SMALL_ROW) {
@@ -51,7 +51,7 @@ static void steps(syn_small *s, int correct) {
     }
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
-    if (token >= 0 && syn_small_numbers(s, 100.0f, numbers) > 0) fuzz_mark(MARK_numbers);
+    if (token >= 0 && syn_small_numbers(s, 100.0f, numbers, 8) > 0) fuzz_mark(MARK_numbers);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
       fuzz_mark(MARK_learned);
   }

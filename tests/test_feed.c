@@ -147,7 +147,7 @@ static void answer_of(answers *a, const syn_small *s, int token) {
   int rank, class_at = 0;
   int32_t y[CLASSES];
   a->at[a->count][0] = token;
-  if (syn_small_numbers(s, (float)SCALE, y) == CLASSES)
+  if (syn_small_numbers(s, (float)SCALE, y, CLASSES) == CLASSES)
     for (rank = 0; rank < CLASSES; rank++) a->at[a->count][1 + rank] = (int)y[rank];
   else for (rank = 0; rank < CLASSES; rank++) {
     int p = syn_small_score(s, rank, &class_at);
@@ -394,20 +394,21 @@ static void check_numbers(void) {
   k.best = 1;
   CHECK(syn_small_ram(b.w, b.size, &k) == SYN_SMALL_E_VALUE, "candidates of numbers");
   CHECK(syn_small_learn(b.s, NULL, 0) == SYN_SMALL_E_MODEL, "learning of numbers");
-  CHECK(syn_small_numbers(b.s, 1.0f, y) == SYN_SMALL_E_VALUE, "no source");
+  CHECK(syn_small_numbers(b.s, 1.0f, y, CLASSES) == SYN_SMALL_E_VALUE, "no source");
   CHECK(!syn_small_source(b.s, NULL, 0) && !syn_small_feed(b.s, row), "a row");
-  CHECK(syn_small_step(b.s, 1) == SYN_SMALL_MORE && syn_small_numbers(b.s, 1.0f, y) < 0, "in between");
+  CHECK(syn_small_step(b.s, 1) == SYN_SMALL_MORE && syn_small_numbers(b.s, 1.0f, y, CLASSES) < 0, "in between");
   for (i = 0; i < 2; i++) {
-    CHECK(syn_small_step(b.s, 10000) == 0 && syn_small_numbers(b.s, 100.0f, y) == CLASSES, "row %d", i);
+    CHECK(syn_small_step(b.s, 10000) == 0 && syn_small_numbers(b.s, 100.0f, y, CLASSES) == CLASSES, "row %d", i);
     CHECK(y[0] == 1 << 30 && y[1] == -(1 << 30), "limits %ld, %ld", (long)y[0], (long)y[1]);
     if (i == 0) memcpy(first, y, sizeof first);
     CHECK(!memcmp(first, y, sizeof first), "the same row again");
-    CHECK(syn_small_numbers(NULL, 1.0f, y) < 0 && syn_small_numbers(b.s, 0.0f, y) < 0 &&
-              syn_small_numbers(b.s, (float)NAN, y) < 0 && syn_small_numbers(b.s, 1e31f, y) < 0 &&
-              syn_small_numbers(b.s, 1.0f, NULL) == SYN_SMALL_E_VALUE, "no numbers");
+    CHECK(syn_small_numbers(NULL, 1.0f, y, CLASSES) < 0 && syn_small_numbers(b.s, 0.0f, y, CLASSES) < 0 &&
+              syn_small_numbers(b.s, (float)NAN, y, CLASSES) < 0 && syn_small_numbers(b.s, 1e31f, y, CLASSES) < 0 &&
+              syn_small_numbers(b.s, 1.0f, NULL, CLASSES) == SYN_SMALL_E_VALUE &&
+              syn_small_numbers(b.s, 1.0f, y, CLASSES - 1) == SYN_SMALL_E_VALUE, "no numbers, no room");
     CHECK(syn_small_score(b.s, 0, NULL) == SYN_SMALL_E_VALUE &&
               syn_small_reject(b.s, 1) == SYN_SMALL_E_VALUE, "no scores");
-    CHECK(syn_small_step(b.s, 1) == SYN_SMALL_ROW && syn_small_numbers(b.s, 1.0f, y) < 0, "behind it");
+    CHECK(syn_small_step(b.s, 1) == SYN_SMALL_ROW && syn_small_numbers(b.s, 1.0f, y, CLASSES) < 0, "behind it");
     CHECK(!syn_small_feed(b.s, row), "another row");
   }
   board_free(&b);
@@ -416,7 +417,7 @@ static void check_numbers(void) {
   b = board_of(&c, m, 3);
   CHECK(!syn_small_source(b.s, NULL, 0) && !syn_small_feed(b.s, row) &&
             syn_small_step(b.s, 10000) == SYN_SMALL_ROW && !syn_small_feed(b.s, NULL), "a row");
-  CHECK(syn_small_step(b.s, 10000) >= 0 && syn_small_numbers(b.s, 1.0f, y) == SYN_SMALL_E_MODEL,
+  CHECK(syn_small_step(b.s, 10000) >= 0 && syn_small_numbers(b.s, 1.0f, y, CLASSES) == SYN_SMALL_E_MODEL,
         "numbers of a class");
   board_free(&b);
   syn_model_free(m);
