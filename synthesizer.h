@@ -30556,7 +30556,7 @@ static syn_status syn__settings_put(syn__settings *s, const char *key, const cha
 
 /* Fills the targets. 0: failed. */
 static int syn__settings_read(syn__settings *s) {
-  char *key, *value;
+  char *key = NULL, *value = NULL;
   while (syn__settings_next(s, &key, &value))
     if (syn__settings_put(s, key, value)) break;
   return !s->c->status;

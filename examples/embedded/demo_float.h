@@ -11,6 +11,7 @@
 #define SYN_NO_SIMD
 #define SYN_NO_STDIO
 #define SYN_EXACT
+#define SYN_NO_PIECES
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 #include "serial.h"
