@@ -520,8 +520,8 @@ SYN_API int syn_small_score(const syn_small *s, int rank, int *token);
 SYN_API int syn_small_reject(const syn_small *s, int threshold);
 /* For regress and regress_rows, when syn_small_step has returned 0: y [outputs] = round(scale times
    the numbers of the answer, or of the row), from -2^30 to 2^30, the same on every machine. Returns
-   how many there are; E_VALUE: there are none now, or more than `capacity`, or the scale is not from
-   1e-30 to 1e30; E_MODEL: the model has another task. */
+   how many there are; E_VALUE: there are none now, or more than `capacity`, or the scale is not
+   from 1e-30 to 1e30; E_MODEL: the model has another task. */
 SYN_API int syn_small_numbers(const syn_small *s, float scale, int32_t *y, int capacity);
 /* The multiply-adds since syn_small_open. */
 SYN_API uint64_t syn_small_work(const syn_small *s);
