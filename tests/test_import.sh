@@ -274,6 +274,9 @@ for which in llama2c-0 llama2c-1 llama2c-2 ct2-2 ct2-6; do
   done
 done
 refused 'arrays without a map' '*--map, --task*' made/npz/packed.npz
+echo 'encoder.1.g 0.5 1+' >plus.map
+refused 'a number with 1+' '*line 1 of the map*1+ is for a tensor, 0.5 is a number' made/npz/packed.npz --map plus.map --task lm \
+  --decoder 'rnn(cell=gru)' --d-model 8
 refused 'arrays that the map leaves out' '*the map fills 0 of them*' made/npz/packed.npz --map /dev/stdin \
   --task lm --decoder 'rnn(cell=gru)' --d-model 8 --tie none <<'END'
 tgt.embed emb

@@ -135,6 +135,8 @@ at_least "AUC of a damaged bearing" 0.95 "$(sed -n 's/^bearing //p' auc.txt)"
 at_least "AUC of looseness" 0.8 "$(sed -n 's/^looseness //p' auc.txt)"
 said=$(./vibration auc machines.txt 2>&1 </dev/null)
 is "AUC of no answers" "1 vibration_data: machines.txt and the answers have 0 windows in common, wanted 4 or more" "$? $said"
+said=$(./vibration auc none.txt 2>&1 </dev/null)
+is "AUC without a file" "1 vibration_data: cannot open none.txt" "$? $said"
 
 # -- gradients by the tool --
 for task in classify regress_rows seq2seq; do

@@ -472,6 +472,9 @@ static map_rule rule_of(const checkpoint *p, syn_text line, size_t number) {
          "[?] [1+]",
          p->path, (unsigned long)number, short_size(line), line.at);
   r.constant = parse_number(r.theirs, &r.value);
+  if (r.constant && r.plus)
+    fail(FAILED_JOB, "%s: line %lu of the map: %.*s: 1+ is for a tensor, %s is a number", p->path,
+         (unsigned long)number, short_size(line), line.at, r.theirs);
   return r;
 }
 
@@ -2487,10 +2490,12 @@ static void custom_side(checkpoint *p, const char *folder, syn_text line) {
 static int custom_count(const checkpoint *p, const char *embeddings) {
   syn_text rest = buffer_text(&p->rules), line;
   const foreign *t = NULL;
+  size_t number = 0;
   while (rest.size && next_piece(&rest, "\n", &line)) {
     map_rule r;
+    number++;
     if (!line.size || strchr("#=-", *line.at)) continue;
-    r = rule_of(p, line, 0);
+    r = rule_of(p, line, number);
     if (!strcmp(r.ours, embeddings)) t = checkpoint_find(p, r.theirs);
   }
   return t && t->rank == 2 && t->shape[0] < 1 << 24 ? (int)t->shape[0] : 0;

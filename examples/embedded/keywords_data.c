@@ -142,7 +142,7 @@ static void mix(const double *x, int count, int16_t *sound) {
     const int at = i - begin;
     double y;
     noise = color * noise + level * normal();
-    y = volume * (noise + (at >= 0 && at < count ? x[at] / sqrt(power) : 0));
+    y = volume * (noise + (at >= 0 && at < count && power > 0 ? x[at] / sqrt(power) : 0));
     sound[i] = (int16_t)(y < -32768 ? -32768 : y > 32767 ? 32767 : y);
   }
 }
@@ -164,8 +164,8 @@ static int encode(adpcm *a, int16_t sample) {
   int code, chosen = 0, least = 1 << 20;
   for (code = 0; code < 16; code++) {
     adpcm b = *a;
-    const int far = abs(adpcm_decode(&b, code) - sample);
-    if (far < least) least = far, chosen = code, best = b;
+    const int error = abs(adpcm_decode(&b, code) - sample);
+    if (error < least) least = error, chosen = code, best = b;
   }
   *a = best;
   return chosen;

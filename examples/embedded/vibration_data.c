@@ -78,7 +78,8 @@ static int auc(const char *path) {
   static double scores[KINDS][10000]; /* at most 40,000 windows */
   int counts[KINDS] = {0}, line, i, j, kind;
   FILE *f = fopen(path, "r");
-  for (line = 0; f; line++) {
+  if (!f) return fprintf(stderr, "vibration_data: cannot open %s\n", path), 1;
+  for (line = 0;; line++) {
     double sum = 0, x, y;
     for (i = 0; i < NUMBERS && fscanf(f, "%lf", &x) == 1 && scanf("%lf", &y) == 1; i++)
       sum += (x - y) * (x - y);
@@ -86,7 +87,7 @@ static int auc(const char *path) {
     kind = line % KINDS;
     if (counts[kind] < 10000) scores[kind][counts[kind]++] = sum;
   }
-  if (f) fclose(f);
+  fclose(f);
   if (line < KINDS)
     return fprintf(stderr, "vibration_data: %s and the answers have %d windows in common, wanted %d "
                            "or more\n", path, line, KINDS), 1;
