@@ -176,7 +176,8 @@
      rel_pos(buckets=32, max=128)            x; a learned bias by distance for later syn_att
      rope(base=10000, layout=half, part=c)   x; rotates q and k of later syn_att; half, pair
      syn_att(kinds=V, heads, c=d/heads, k=8, a=?, b=?, f=3, f2=f, m=16, tile=0, softmax=1,
-       mix, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0, std)  * self-attention
+       mix=alpha, shared=0, dropout, scale=1/sqrt(c), bias=0, kv=heads, window=0, std)
+                                             * self-attention
      mh_dot_src_att(heads, s=c, scale=1/sqrt(s), source=upper, c=d/heads, dropout, bias=0, kv=heads)
                                              * attention of a decoder to the encoder's output;
                                              source=increasing, decreasing: to the copies of its
@@ -336,10 +337,9 @@
    published networks: `syn import`, syn_tokenizer_from, "unigram:SIZE", pos(layout, first), scale,
    types, share, ssru, pool, softcap, rnn(state=source), the task mlm; numbers instead of source
    tokens: src_features, syn_model_normalize, the tasks regress and regress_rows; small models:
-   syn_small_score, _reject, _feed, _numbers, most layers (a table of examples/embedded);
-   syn_text_word, syn_run_unknown; SYN_PIECES_NFC, syn_tokenizer_framed; threads take work from each
-   other; syn_att(T) and std, lin_att, sgu, aft; syn_train_config.lora; `syn export --format
-   hf|gguf`, `run --vectors`, `train --board`.
+   syn_small_score, _reject, _feed, _numbers, most layers; syn_text_word, syn_run_unknown;
+   SYN_PIECES_NFC; threads take work from each other; syn_att(T) and std, lin_att, sgu, aft;
+   syn_train_config.lora; `syn export --format hf|gguf`, `run --vectors`, `train --board`.
    Changed: arrays of small models must be written again (checksum); SYN_E_VERSION, SYN_E_CONTEXT;
    SYN_NO_TRAIN (was SYN_INFERENCE); the arguments of syn_trainer_save, alloc, release, parallel,
    cancel, syn_init_report; steps, labels are int64_t; syn_trainer_next, _accumulate, _update (was

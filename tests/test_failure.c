@@ -979,6 +979,7 @@ static int silent_small(void) {
   syn_small *s = syn_small_open(ram, (size_t)size, small.at, small.size, NULL, NULL);
   int token = SYN_SMALL_MORE, ids[8], ok;
   char out[8];
+  int32_t numbers[8];
   float *memory;
   ok = s && !syn_small_source(s, src, 3) && syn_small_feed(s, NULL) == SYN_SMALL_E_MODEL;
   size = syn_small_learn(s, NULL, 0);
@@ -986,6 +987,7 @@ static int silent_small(void) {
   ok = ok && syn_small_learn(s, memory, size) == size;
   while (ok && token == SYN_SMALL_MORE) token = syn_small_step(s, 100000);
   ok = ok && !syn_small_correct(s, 5, 0.1f) && syn_small_score(s, 0, NULL) >= -99 && syn_small_reject(s, 0) >= -99 && syn_small_work(s) > 0 &&
+       syn_small_numbers(s, 1.0f, numbers, 8) < 0 &&
        syn_small_piece(s, 4, 1).size == 1 && syn_small_encode(s, syn_text_of("ab"), ids, 8) == 3 &&
        syn_small_decode(s, ids, 3, out, sizeof out) == 2;
   free(memory);
@@ -1130,7 +1132,7 @@ static const struct job {
 static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
     " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_small_score"
-    " syn_small_reject syn_small_feed syn_version"
+    " syn_small_reject syn_small_feed syn_small_numbers syn_version"
     " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
     " syn_context_with"
     " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"

@@ -334,7 +334,7 @@ static void test_regions(syn_context *c, const syn_model *m) {
 static void test_task(syn_context *c, const char *task, const char *text, int beam,
                       const char *type) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
-  int rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
+  int undecided = 0, rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
   syn_config config;
   syn_train_config how;
   syn_small_config how_small;
@@ -382,6 +382,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   CHECK(s && run, "%s: %ld, %s", task, ram, c->message);
   for (i = 0; i < rows && s && run; i++) {
     int got[LENGTH], want[LENGTH], wanted = 0, count = 0, token;
+    float first = 0, second = -99;
     syn_batch b;
     memset(&b, 0, sizeof b);
     b.count = 1;
@@ -393,14 +394,20 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
       const int *out;
       memset(&how_decode, 0, sizeof how_decode);
       how_decode.beam = beam;
+      how_decode.best = beam > 1 ? 2 : 1;
       b.tgt = prompt;
       b.tgt_width = 3;
       decoder = syn_decoder_new(c, m, &how_decode);
       syn_decoder_run(decoder, &b, NULL, NULL);
-      out = syn_decoder_output(decoder, 0, 0, &wanted, NULL);
+      if (beam > 1) syn_decoder_output(decoder, 0, 1, &wanted, &second);
+      out = syn_decoder_output(decoder, 0, 0, &wanted, &first);
       for (k = 2; k < wanted; k++) want[k - 2] = out[k];
       wanted = wanted - 2 - (wanted > 2 && out[wanted - 1] == SYN_END);
       syn_decoder_free(decoder);
+      if (first - second < 0.1f) { /* the error of logits in int8 is up to 0.06 */
+        undecided++;
+        continue;
+      }
       token = syn_small_source(s, prompt + 1, 2);
     } else {
       x[n] = SYN_END;
@@ -423,7 +430,8 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
     for (k = 0; k < count && k < wanted; k++) right += got[k] == want[k];
     all += wanted;
   }
-  CHECK(all >= rows / beam && right * 20 >= all * 19,
+  CHECK(undecided * 2 <= rows, "%s: two outputs are as likely in %d of %d rows", task, undecided, rows);
+  CHECK(all >= (rows - undecided) / beam && right * 20 >= all * 19,
         "%s, %s: %d of %d outputs are those of the model", task, type, right, all);
   syn_run_free(run);
   syn_model_free(m);
