@@ -139,7 +139,10 @@ static void board_write(char byte) {
 int board_get(void) {
   int byte = board_read();
 #ifdef BOARD_ECHO /* terminals show what the board writes, not what is typed */
-  if (byte == '\r') byte = '\n';
+  static int ended; /* 1: the last byte was a CR. Lines end with CR, LF or CR LF */
+  if (ended && byte == '\n') byte = board_read();
+  ended = byte == '\r';
+  if (ended) byte = '\n';
   board_write((char)byte);
 #endif
   return byte;

@@ -117,6 +117,10 @@ if have_tools; then
     for demo in gestures gestures_cnn gestures_att keywords; do on $board $demo; done
   done
   for model in dates dates64; do float_on an386 ${model}_float "$OUT/$model.safetensors"; done
+  text=$(printf 'the fourth of may nineteen oh six\r\nthe first of june two thousand\r\n' |
+    $make run DEMO=dates BOARD=an386 2>&1 | grep -c '^[12][0-9]*-')
+  [ "$text" = 2 ]
+  verdict $? "make run" "$text answers to 2 lines that end with CR and LF"
   on an386 commands -icount shift=5
   echo "   the longest slice of $(sed -n 's/.*SLICE = \([0-9]*\).*/\1/p' commands.c) multiply-adds takes" \
     "$(figure "longest slice in microseconds" "$OUT/an386/commands.out") microseconds at 32 ns an instruction"
