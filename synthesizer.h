@@ -32681,17 +32681,20 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   return used;
 }
 
-long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
+/* Of a model that was checked. A function of its own, so that `s` takes no stack during the checks. */
+SYN__SMALL_APART static long syn__small_needs(const int32_t *w, const syn_small_config *config) {
   syn_small s;
   int64_t bytes;
-  int error;
   memset(&s, 0, sizeof s);
-  s.w = (const int32_t *)model;
-  error = syn__small_model(s.w, size);
-  if (error) return error;
-  if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
+  s.w = w;
+  if (!syn__small_config(&s.k, w, config)) return SYN_SMALL_E_VALUE;
   bytes = syn__small_layout(&s, NULL);
   return bytes < INT32_MAX ? (long)bytes : (long)SYN_SMALL_E_RAM;
+}
+long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
+  const int32_t *w = (const int32_t *)model;
+  const int error = syn__small_model(w, size);
+  return error ? error : syn__small_needs(w, config);
 }
 
 syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
