@@ -192,7 +192,7 @@ static answers run_host(syn_context *c, syn_run *r, const source *x, int feature
   z = syn_run_logits(r, 0, &a.count);
   for (i = 0; i < a.count && z; i++, z += CLASSES) {
     double sum = 0.0;
-    for (k = 0; k < CLASSES && numbers; k++) a.at[i][1 + k] = (int)floor((double)z[k] * SCALE + 0.5);
+    for (k = 0; k < CLASSES && numbers; k++) a.at[i][1 + k] = (int)floor((double)z[k] * (double)SCALE + 0.5);
     for (k = 0; k < CLASSES && !numbers; k++) {
       sum += exp((double)z[k]);
       if (z[k] > z[a.at[i][0]]) a.at[i][0] = k;

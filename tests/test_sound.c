@@ -22,9 +22,9 @@ static double energies(const int16_t *x, double energy[SOUND_BANDS]) {
   for (b = 0; b < SOUND_BANDS + 2; b++) corners[b] = corner(b);
   for (b = 0; b < SOUND_BANDS; b++) energy[b] = 0;
   for (k = 0; k < SOUND_WINDOW / 2; k++) {
-    double re = 0, im = 0, hertz = k * (double)SOUND_RATE / SOUND_WINDOW;
+    double re = 0, im = 0, hertz = k * (double)SOUND_RATE / (double)SOUND_WINDOW;
     for (n = 0; n < SOUND_WINDOW; n++) {
-      const double turn = 2 * pi * n / SOUND_WINDOW, w = 0.5 - 0.5 * cos(turn);
+      const double turn = 2 * pi * n / (double)SOUND_WINDOW, w = 0.5 - 0.5 * cos(turn);
       re += x[n] * w * cos(turn * k);
       im -= x[n] * w * sin(turn * k);
     }
@@ -39,7 +39,7 @@ static double energies(const int16_t *x, double energy[SOUND_BANDS]) {
   return most;
 }
 
-static double row_of(double energy) { return 256 * log(energy + SOUND_FLOOR) / log(2.0); }
+static double row_of(double energy) { return 256 * log(energy + (double)SOUND_FLOOR) / log(2.0); }
 
 /* Within 2, 0.5 % of an energy, and what an amplitude of 1/65536 of the loudest line may add. */
 static void check_band(int got, double energy, double most, const char *name) {
