@@ -13,6 +13,7 @@
    another length of the throat; `few` has the same voices, a window for each word. The parts and
    sounds need the program espeak-ng, whose licence (GPL 3) is not one of what it speaks. */
 #define _POSIX_C_SOURCE 200809L
+#include "../signals/random.h"
 #include "adpcm.h"
 #include "sound.h"
 #include <math.h>
@@ -61,19 +62,6 @@ static const part parts[] = {
     {"accent", unheard, "en-029", unheard_others},
 };
 
-/* -- random numbers -- */
-
-static uint64_t state;
-static double uniform(double low, double high) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-static double normal(void) {
-  double sum = -6;
-  int i;
-  for (i = 0; i < 12; i++) sum += uniform(0, 1);
-  return sum;
-}
 /* A word of the list, into `word` [32]. */
 static void draw(const char *list, char *word) {
   int count = 1, at, n = 0;

@@ -10,6 +10,7 @@
      vibration_data train COUNT SEED        "numbers TAB the same numbers" for syn train
      vibration_data test COUNT SEED         healthy, bearing, imbalance, loose in turns
      vibration_data auc TEST <ANSWERS       AUC of each fault from the answers of syn run */
+#include "../signals/random.h"
 #include "sound.h"
 #include <math.h>
 #include <stdio.h>
@@ -18,18 +19,6 @@
 enum { ROWS = 16, SAMPLES = SOUND_WINDOW + (ROWS - 1) * SOUND_HOP, NUMBERS = ROWS * SOUND_BANDS };
 enum { HEALTHY, BEARING, IMBALANCE, LOOSE, KINDS };
 static const char *const names[KINDS] = {"healthy", "bearing", "imbalance", "looseness"};
-
-static uint64_t state;
-static double uniform(double low, double high) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-static double normal(void) {
-  double sum = -6;
-  int i;
-  for (i = 0; i < 12; i++) sum += uniform(0, 1);
-  return sum;
-}
 
 /* The force of the machine at `turn` turns of the shaft. */
 static double force(int kind, double turn, double load, double grade) {

@@ -9,6 +9,7 @@
      ./gestures train 2700 1 >train.tsv     label TAB 192 numbers with blanks between
      ./gestures test 900 2 >test.tsv
      ./gestures nearest train.tsv test.tsv  the nearest neighbour on the same numbers: its accuracy */
+#include "random.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +20,6 @@ static const char *const names[CLASSES] = {"none",  "shake", "wave",  "tap", "ci
                                            "circle_back", "lift", "lower", "turn"};
 static const double pi = 3.14159265358979;
 
-/* Uniform in low .. high; the sum of twelve is nearly normal. */
-static unsigned long long state;
-static double uniform(double low, double high) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-static double normal(void) {
-  double sum = -6.0;
-  int i;
-  for (i = 0; i < 12; i++) sum += uniform(0.0, 1.0);
-  return sum;
-}
 static double factor(int test) {
   if (!test) return uniform(0.8, 1.25);
   return uniform(0.0, 1.0) < 0.5 ? uniform(0.6, 0.75) : uniform(1.35, 1.6);
