@@ -274,7 +274,7 @@ static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, si
 /* How many numbers of parameters above --weights still fit a page of 1 MB, so that the sums of the
    first layers have all their operands. A page of several documents has none. */
 static size_t trace_spare(const tracer *t, const syn_run *r, const syn_trace_config *config) {
-  const size_t most = 995000;
+  const size_t most = 998000; /* the rest is for titles and tags */
   buffer probe = {NULL, 0, 0};
   syn_sink sink = {trace_write, &probe};
   size_t size = t->page.size, i;
