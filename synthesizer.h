@@ -32380,15 +32380,6 @@ static long syn__small_dyn_taps(syn_small *s, const int32_t *a) {
    >>small   checks a small model, places its RAM, runs its instructions
    ============================================================================================== */
 
-/* 1: the instruction is compiled. */
-static int syn__small_has(int32_t code) {
-#define SYN__SMALL_IS(name) \
-  if (code == SYN__SMALL_OP_##name) return 1;
-  SYN_SMALL_KINDS(SYN__SMALL_IS)
-#undef SYN__SMALL_IS
-  return code == SYN__SMALL_OP_end || code == SYN__SMALL_OP_segment;
-}
-
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
 
 /* What a check knows: the array, and the smallest sizes that its places must hold. */
@@ -32537,8 +32528,8 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     code = c->w[at] & 255;
     words = c->w[at] >> 8;
     text = syn__small_text(code, 0);
-    c->lacks = !syn__small_has(code);
-    if (!text || c->lacks || words < 1 || words > c->words - at ||
+    c->lacks = !text;
+    if (c->lacks || words < 1 || words > c->words - at ||
         !syn__small_operands(c, c->w + at + 1, text, words - 1) || !syn__small_stands(c, at))
       return 0;
     if (code == SYN__SMALL_OP_end) return 1;
