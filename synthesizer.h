@@ -32672,7 +32672,7 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   return used;
 }
 
-/* Of a model that was checked. A function of its own, so that `s` takes no stack during the checks. */
+/* Of a model that was checked. A function of its own: `s` takes no stack during the checks. */
 SYN__SMALL_APART static long syn__small_needs(const int32_t *w, const syn_small_config *config) {
   syn_small s;
   int64_t bytes;
