@@ -446,7 +446,8 @@ static void fuzz_one(void) {
       "--max-len 9 --tokenizer char",
       "eval -m model --data text",
       "score text data",
-      "score text text --metric bleu,chrf++,ter,rougeLsum,meteor-es,f1,entity_f1"};
+      "score text text --metric bleu,chrf++,ter,rougeLsum,meteor-es,f1,entity_f1",
+      "eval -m model --span-corruption --data text"};
   int what = fuzz_below(5), which = fuzz_byte();
   size_t before, most = fuzz.left;
   char *text;

@@ -310,6 +310,11 @@ train $gaps $words --steps $((2 * gap)) --every $gap -o s --json >log 2>err
 has 'span corruption' '*of 300 lines of class_texts [0-9]* have less than two tokens, 0 do not*' \
   "$(cat err)"
 is 'span corruption: validation' 2 "$(grep -c '"valid":[0-9]' log)"
+is 'span corruption: eval has the nats of the best validation' \
+  "nats $(sed -n 's/.*"valid":\([0-9.]*\).*/\1/p' log | sort -n | awk 'NR == 1 { printf "%.4f", $1 }')" \
+  "$("$SYN" eval -m s --span-corruption --data class_texts --metric nats)"
+has 'span corruption: eval' 'nats [0-9.]* ppl [0-9.]* syn: of 301 lines * have less than two tokens, 0 do not fit the model*' \
+  "$( (cat class_texts; echo a) | "$SYN" eval -m s --span-corruption --data - 2>err | tr '\n' ' '; cat err)"
 has 'span corruption: sentinels' '*src_vocab 109, tgt_vocab 109,*' "$("$SYN" info -m s)"
 bom class_texts >bom_text
 train $gaps $words --steps 2 -o whole --json >log 2>err
@@ -646,6 +651,15 @@ refused 'gaps with targets' 2 'syn: train of --span-corruption reads plain text 
   train $gaps --valid-tgt text -o m
 refused 'lm with two files' 2 'syn: train of lm reads plain text *, given: --valid-src' \
   train --task lm --data text --valid-src text $small -o m
+refused 'eval: gaps of a model without sentinels' 1 'syn: eval --span-corruption: * m has no sentinels: *' \
+  eval -m m --span-corruption --data text
+refused 'eval: gaps of lm' 2 'syn: --span-corruption is for seq2seq, not for lm' eval -m l --span-corruption --data text
+refused 'eval: gaps in two files' 2 'syn: eval of --span-corruption reads plain text *--src' \
+  eval -m s --span-corruption --src text
+refused 'eval: gaps without data' 2 'syn: eval --span-corruption wants --data FILE, *' eval -m s --span-corruption
+refused 'eval: gaps have no bleu' 2 'syn: eval --span-corruption has nats and ppl *, given: bleu' \
+  eval -m s --span-corruption --data text --metric nats,bleu
+refused 'eval: gaps or a board' 2 'syn: eval wants either *' eval -m s --span-corruption --reject --data text
 refused 'lm with two files in eval' 2 'syn: eval of lm reads plain text *, given: --src' \
   eval -m l --data text --src text
 refused 'lm with two files in trace' 2 'syn: trace of lm *, given: --src' trace -m l --src text -o page

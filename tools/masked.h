@@ -1,4 +1,4 @@
-/* masked.h   masked language models: texts with hidden tokens, scores of what is found in them.
+/* masked.h   texts with hidden tokens or spans: the rows of their training, scores of what is found.
    Part of syn.c, behind data.h. */
 
 /* ==============================================================================================
@@ -71,6 +71,51 @@ static int encode_masked(encoder *e, const syn_tokenizer *t, int mask, syn_text 
   return is_framed(MLM, t) ? put_frame(e, n) : n;
 }
 
+/* What is hidden for seq2seq: spans, behind sentinels; for mlm: tokens. count 0: the tokenizer has no
+   token for it. */
+static syn_corruption hides_of(task of, const syn_tokenizer *t) {
+  syn_corruption k;
+  memset(&k, 0, sizeof k);
+  k.count = syn_tokenizer_sentinels(t, &k.first);
+  k.mask = of == MLM;
+  if (!k.mask) return k;
+  k.count = k.count ? k.first : syn_tokenizer_size(t);
+  k.first = mask_of(t);
+  if (k.first < 0) k.count = 0;
+  return k;
+}
+
+/* The lines of a file as sources without targets. */
+static pairs plain_lines(const char *path, task of, int how) {
+  pairs p;
+  memset(&p, 0, sizeof p);
+  p.of = of;
+  p.names[0] = path;
+  p.files[0] = lines_of(read_data(path, how));
+  p.side[0] = p.files[0].at;
+  p.files[0].at = NULL;
+  p.count = p.files[0].count;
+  return p;
+}
+
+/* Adds them as rows in which k hides something. Source and target, with their ends, have less than
+   `room` tokens and one. left: lines of less than two tokens; those that do not fit. */
+static void hidden_add(syn_data *d, pairs *p, const syn_corruption *k, const syn_tokenizer *t,
+                       int room, size_t left[2]) {
+  encoder *e = &p->encoders[0];
+  int n, n_src, n_tgt;
+  size_t i;
+  left[0] = left[1] = 0;
+  syn_data_corrupt(d, k);
+  for (i = 0; i < p->count; i++) {
+    n = encode_task(e, p->of, t, p->side[0][i]);
+    syn_corrupt_sizes(k, n, &n_src, &n_tgt);
+    if (n < 2 + 2 * is_framed(p->of, t)) left[0]++;
+    else if (n_src >= room || n_tgt >= room) left[1]++;
+    else syn_data_add(d, e->ids, n, NULL, 0);
+  }
+}
+
 /* What a model finds in hidden places. */
 typedef struct masked_scores {
   int64_t hidden, right;
@@ -106,18 +151,14 @@ static void masked_row(masked_scores *s, syn_run *r, int width, const int *src, 
 /* Each line with BERT's masks, always the same. */
 static masked_scores masked_lines(syn_context *c, const syn_model *m, encoder *e, const lines *l) {
   const syn_tokenizer *t = syn_model_tokenizer(m, SYN_SRC);
-  const int most = syn_model_config(m)->max_len, mask = mask_of(t);
+  const syn_corruption k = hides_of(MLM, t);
+  const int most = syn_model_config(m)->max_len;
   int *src = (int *)take((size_t)most * 2, sizeof *src), *labels = src + most;
   syn_run *r = syn_run_new(c, m, NULL);
-  syn_corruption k;
   masked_scores s;
   size_t i;
   memset(&s, 0, sizeof s);
-  memset(&k, 0, sizeof k);
-  if (mask < 0) fail(FAILED_JOB, "the tokenizer of the model has no token that hides others");
-  k.first = mask;
-  k.count = syn_tokenizer_sentinels(t, NULL) ? mask : syn_tokenizer_size(t);
-  k.mask = 1;
+  if (!k.count) fail(FAILED_JOB, "the tokenizer of the model has no token that hides others");
   for (i = 0; i < l->count; i++) {
     syn_random random = {i};
     const int n = encode_task(e, MLM, t, l->at[i]);

@@ -769,6 +769,7 @@ typedef struct evaluation {
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   int64_t labels;
   size_t left;              /* pairs that do not fit the model */
+  int spans;                /* 1: --span-corruption */
   double unknown;           /* share of the tokens that the model does not know */
   int how;                  /* of read_data */
 } evaluation;
@@ -807,15 +808,33 @@ static void loss_left_out(const evaluation *e) {
 static void eval_unknown(evaluation *e) {
   const encoder *in = &e->p.encoders[0], *out = &e->p.encoders[1];
   const char *path[2];
-  int two = e->of == SEQ2SEQ;
+  int two = e->of == SEQ2SEQ && !e->spans;
   path[0] = e->p.names[0] ? e->p.names[0] : opt_text(e->a, "data");
   path[1] = e->p.names[1] ? e->p.names[1] : path[0];
-  if (e->of >= CLASSIFY) out = NULL;
+  if (e->of >= CLASSIFY || e->spans) out = NULL;
   if (e->of == LM) in = out, out = NULL;
   e->unknown = (in->unknown + (out ? out->unknown : 0.0)) /
                (in->tokens + (out ? out->tokens : 0.0) + 1e-9);
   say_unknown(in, path[0], two ? "source " : "", UNKNOWN_TO_MODEL);
   if (out) say_unknown(out, path[1], "target ", UNKNOWN_TO_MODEL);
+}
+
+/* --span-corruption: texts in which the spans are hidden that train hides in its --valid. */
+static void eval_spans(evaluation *e, syn_data *d) {
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_SRC);
+  const syn_corruption k = hides_of(SEQ2SEQ, t);
+  const int most = syn_model_config(e->m)->max_len;
+  size_t left[2];
+  if (!k.count)
+    fail(FAILED_JOB, "eval --span-corruption: the tokenizer of %s has no sentinels: it was not "
+         "trained with --span-corruption", opt_text(e->a, "model"));
+  hidden_add(d, &e->p, &k, t, most, left);
+  check(&e->c);
+  if (left[0] + left[1])
+    fprintf(stderr, "syn: of %lu lines of %s %lu have less than two tokens, %lu do not fit the "
+            "model's max_len %d; they are left out\n", (unsigned long)e->p.count, e->p.names[0],
+            (unsigned long)left[0], (unsigned long)left[1], most);
+  eval_unknown(e);
 }
 
 /* Loss on the first alternatives; lm: on windows that overlap by half their length. */
@@ -826,7 +845,9 @@ static void eval_loss(evaluation *e) {
   double characters = 0.0;
   size_t i;
   check(&e->c);
-  for (i = 0; i < e->p.count; i++) characters += loss_add(e, d, i);
+  if (e->spans) eval_spans(e, d);
+  else
+    for (i = 0; i < e->p.count; i++) characters += loss_add(e, d, i);
   if (e->of == LM) {
     buffer text = read_data(opt_text(e->a, "data"), e->how);
     characters = count_characters(buffer_text(&text));
@@ -1070,6 +1091,7 @@ static const char *eval_default(const evaluation *e) {
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
   if (e->of >= REGRESS) return "mse,mae,r2";
   if (e->of >= CLASSIFY) return "accuracy";
+  if (e->spans) return "nats,ppl";
   if (e->of != LM) return "ppl,bleu";
   return t && strcmp(syn_tokenizer_type(t), "char") == 0 ? "nats,nats_char,ppl" : "nats,ppl";
 }
@@ -1097,6 +1119,10 @@ static void eval_open(evaluation *e, const arguments *a) {
 static void eval_read(evaluation *e) {
   static const char *const names[] = {"data", "src", "tgt"};
   int lm = e->of == LM;
+  if (e->spans) {
+    e->p = plain_lines(opt_text(e->a, "data"), SEQ2SEQ, e->how);
+    return;
+  }
   if (lm) check_one_file(e->a, "lm");
   if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
   if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
@@ -1167,10 +1193,28 @@ static int eval_masked(evaluation *e) {
   return 0;
 }
 
+/* Checks what goes with --span-corruption. */
+static void eval_check_spans(const evaluation *e) {
+  syn_text list = syn_text_of(*opt_text(e->a, "metric") ? opt_text(e->a, "metric") : "nats"), name;
+  if (opt_flag(e->a, "reject"))
+    fail(WRONG_USE, "eval wants either --reject or --span-corruption, given: both");
+  if (e->of != SEQ2SEQ)
+    fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", syn_model_config(e->m)->task);
+  check_one_file(e->a, "--span-corruption");
+  if (!*opt_text(e->a, "data"))
+    fail(WRONG_USE, "eval --span-corruption wants --data FILE, a text a line");
+  while (next_piece(&list, ",", &name))
+    if (!text_is(name, "nats") && !text_is(name, "ppl"))
+      fail(WRONG_USE, "eval --span-corruption has nats and ppl of the hidden spans, given: %.*s",
+           (int)name.size, name.at);
+}
+
 static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
   eval_open(&e, a);
+  e.spans = opt_flag(a, "span-corruption");
+  if (e.spans) eval_check_spans(&e);
   if (opt_flag(a, "reject")) {
     if (e.of != SEQ2SEQ && e.of != CLASSIFY)
       fail(WRONG_USE, "eval --reject is for seq2seq and classify, this model is for %s",
@@ -1190,7 +1234,7 @@ static int run_eval(const arguments *a) {
   say_idle_options(a, list.at);
   eval_say_idle(&e, list);
   eval_read(&e);
-  if (e.options.form & SYN_LOWERCASE && !opt_flag(a, "lowercase"))
+  if (e.options.form & SYN_LOWERCASE && !opt_flag(a, "lowercase") && !e.spans)
     fprintf(stderr, "syn: %s writes lower case: the references are compared in lower case\n",
             opt_text(a, "model"));
   eval_metrics(&e, list);

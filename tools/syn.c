@@ -235,6 +235,9 @@ static const option eval_options[] = {
     {"other", 0, READS, "", "FILE", "lines that should be refused, for --reject"},
     {"units", 0, TEXT, "", "NUMBERS",
      "of a model of features, for --reject: its numbers become integers of these units, see embed"},
+    {"span-corruption", 0, FLAG, "off", "",
+     "seq2seq: --data is plain text; nats and ppl of the spans that are hidden of its lines (T5), "
+     "always the same: those of train --span-corruption --valid"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
     WORK_OPTIONS,

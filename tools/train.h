@@ -527,36 +527,21 @@ static const char *train_hides(const training *r) {
   return r->of == MLM ? "--task mlm" : "--span-corruption";
 }
 static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
+  const syn_corruption k = hides_of(r->of, r->tokenizer[0]);
   syn_data *d = syn_data_new(&r->c);
-  size_t i, count[2] = {0, 0};
-  encoder *e = &p->encoders[0];
-  syn_corruption k;
-  const int room = most + (!has_end(r->of) && most < opt_int(r->a, "batch"));
-  int n, n_src, n_tgt;
-  memset(&k, 0, sizeof k);
-  k.count = syn_tokenizer_sentinels(r->tokenizer[0], &k.first);
-  k.mask = r->of == MLM;
-  if (k.mask) k.count = k.count ? k.first : syn_tokenizer_size(r->tokenizer[0]);
-  if (k.mask) k.first = mask_of(r->tokenizer[0]);
-  if (!k.count || k.first < 0)
+  size_t count[2];
+  if (!k.count)
     fail(WRONG_USE, "--init %s: its tokenizer has no sentinels for %s", opt_text(r->a, "init"),
          train_hides(r));
-  syn_data_corrupt(d, &k);
-  for (i = 0; i < p->count; i++) {
-    n = encode_task(e, r->of, r->tokenizer[0], p->side[0][i]);
-    syn_corrupt_sizes(&k, n, &n_src, &n_tgt);
-    if (n < 2 + 2 * is_framed(r->of, r->tokenizer[0])) count[0]++;
-    else if (n_src >= room || n_tgt >= room) count[1]++;
-    else syn_data_add(d, e->ids, n, NULL, 0);
-  }
+  hidden_add(d, p, &k, r->tokenizer[0], most + (!has_end(r->of) && most < opt_int(r->a, "batch")),
+             count);
   check(&r->c);
   if (count[0] + count[1])
     fprintf(stderr, "syn: of %lu lines of %s %lu have less than two tokens, %lu do not fit "
             "--max-len %d%s; they are left out\n", (unsigned long)p->count, p->names[0],
             (unsigned long)count[0], (unsigned long)count[1], r->max_len,
             most < r->max_len ? " or --batch" : "");
-  train_say_unknown(r, valid, p->names, e, NULL);
-  free(e->ids);
+  train_say_unknown(r, valid, p->names, &p->encoders[0], NULL);
   if (syn_data_count(d)) return d;
   syn_data_free(d);
   return NULL;
@@ -571,39 +556,28 @@ static syn_data *train_need_lines(training *r, pairs *p, int most, int valid) {
   return d;
 }
 
-/* The lines of a file as sources without targets. */
-static pairs train_lines(const training *r, const char *path) {
-  pairs p;
-  memset(&p, 0, sizeof p);
-  p.names[0] = path;
-  p.files[0] = lines_of(read_data(path, r->how));
-  p.side[0] = p.files[0].at;
-  p.count = p.files[0].count;
-  return p;
-}
-
 static void train_read_lines(training *r) {
   const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
   int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch");
   int flags = SYN_SENTINELS | tokenizer_flags(r->a, r->of, 0);
   pairs p, v;
   if (!*path) fail(WRONG_USE, "train %s wants --data FILE, a text a line", train_hides(r));
-  p = train_lines(r, path);
+  p = plain_lines(path, r->of, r->how);
   init_tokenizers(r, &p);
   if (!r->tokenizer[0])
     r->tokenizer[0] = r->tokenizer[1] =
         learn_side(&r->c, &p, 0, tokenizer_spec(r->a, SEQ2SEQ, 0), flags);
   memset(&v, 0, sizeof v);
-  if (*valid) v = train_lines(r, valid);
+  if (*valid) v = plain_lines(valid, r->of, r->how);
   else hold_back(&p, &v, opt_number(r->a, "hold-back"));
   r->data = train_need_lines(r, &p, most, 0);
   if (v.count) train_say_shared(&p, &v, *valid != 0);
   if (*valid) r->valid = train_need_lines(r, &v, most, 1);
   else if (v.count) r->valid = train_add_lines(r, &v, most, 1);
   if (p.count > 1) train_say_held(r, path);
-  if (*valid) lines_free(&v.files[0]);
-  else free(v.side[0]), free(v.side[1]);
-  lines_free(&p.files[0]);
+  if (*valid) pairs_free(&v);
+  else free(v.side[0]), free(v.side[1]), free(v.encoders[0].ids);
+  pairs_free(&p);
 }
 
 /* Says which lines of a text are in both parts, as train_say_shared. */
