@@ -5705,16 +5705,18 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels, float *sums) {
   const size_t panel = (size_t)a->cols * SYN__MR + SYN__PANEL_END;
   const float *x = a->x;
   int i, j;
-  for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR)
+  for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR) {
     for (j = 0; j < a->rows; j += SYN__MR) {
-      const size_t left = (size_t)syn__min(SYN__MR, a->rows - j);
       SYN__PREFETCH(x + (i + 16 < a->cols ? 16 * a->col : 0) + j);
       syn__vstore(panels + (size_t)(j / SYN__MR) * panel,
                   syn__vload_n(x + j, (size_t)(a->rows - j)));
-      if (sums)
-        syn__vstore_n(sums + j, syn__vadd(syn__vload_n(sums + j, left), syn__vload_n(x + j, left)),
-                      left);
     }
+    for (j = 0; sums && j < a->rows; j += 16) {
+      const size_t left = (size_t)(a->rows - j);
+      syn__vstore_n(sums + j, syn__vadd(syn__vload_n(sums + j, left), syn__vload_n(x + j, left)),
+                    left);
+    }
+  }
 }
 #endif
 
