@@ -141,16 +141,19 @@ awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "no\tbad bad day" : "yes\ta
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "a b\tX Y" : "b a b\tY X Y" }' >tagged
 for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
   set -- $what
-  for minutes in ${SHORT:+0.1} 0.5 2 8; do # more where a busy machine does not do in time what it chose
+  for minutes in 0.1 0.5 2 8; do # more where a busy machine does not do in time what it chose
     train --task $1 --data $2 --minutes $minutes --seed 7 -o alone --json >log 2>err
     is "$1: --minutes alone" 0 $?
     grep -q 'syn: the training ended at step' err || break
+    [ -z "$SHORT" ] || break
   done
   has "$1: the command" 'syn: chosen; the same training again: syn train --task * --hold-back 0.05 * --steps *' \
     "$(grep '^syn: chosen' err)"
   again=$(sed -n 's/^syn: chosen; the same training again: syn //p' err)
   [ $1 != classify ] || is 'classify: one validation, at the end' \
     "$(echo "$again" | sed 's/.* --steps \([0-9]*\).*/\1/')" "$(echo "$again" | sed 's/.* --every \([0-9]*\).*/\1/')"
+  # under a sanitizer a training that it slows too much would only run the same code again, and longer
+  if [ -n "$SHORT" ] && grep -q 'syn: the training ended at step' err; then continue; fi
   eval "'$SYN' $again --output again" >log 2>err
   status=$?
   is "$1: the command again" '0 ' "$status $(grep -v 'are in its training part' err)"
