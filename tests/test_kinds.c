@@ -1645,14 +1645,14 @@ int main(int argc, char **argv) {
   for (i = 0; i < N_CASES; i++) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);
-    test_dropout_seed(i);
-    test_packed(i);
+    if (!CHECK_EMULATED || i % 4 == 3) test_dropout_seed(i);
+    if (!CHECK_EMULATED || i % 4 == 3) test_packed(i);
     if (!CHECK_QUICK || i % 4 == 2) test_keep(i);
-    test_not_needed(i);
+    if (!CHECK_EMULATED || i % 4 == 0) test_not_needed(i);
     test_costs_of(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);
   }
-  CHECK(poisoned > 150, "only %ld inputs were poisoned", poisoned);
+  CHECK(poisoned > (CHECK_EMULATED ? 100 : 150), "only %ld inputs were poisoned", poisoned);
   for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();

@@ -193,7 +193,7 @@ static void same_product(int m, int k, int n) {
   float *want = product_by("scalar", 1, m, k, n);
   static const int threads[] = {1, 2, 3, -2, -3, -7, -16, -SYN_MAX_THREADS};
   size_t i;
-  for (i = 0; i < SYN__COUNT(threads); i++) {
+  for (i = 0; i < SYN__COUNT(threads); i += CHECK_EMULATED ? 3 : 1) {
     float *got = product_by(NULL, threads[i], m, k, n);
     CHECK(!memcmp(got, want, size * sizeof *got), "[%d,%d,%d] by %d threads", m, k, n, threads[i]);
     free(got);
