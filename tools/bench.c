@@ -109,22 +109,19 @@ static const network *network_of(const char *name) {
   return &networks[i];
 }
 
-/* Multiply-adds of a layer for T tokens in sentences of L tokens:
-   squares T d d + spans T L d + taps T d + head_taps T d H + rank H L L. */
 typedef struct attention {
   const char *name, *text;
-  double squares, spans, taps, head_taps, rank;
 } attention;
 
 static const attention attentions[] = {
-    {"V", "mh_dot_self_att", 4, 2, 0, 0, 0},
-    {"R", "syn_att(R)", 2, 1, 0, 0, 0},
-    {"FR", "syn_att(FR,k=8)", 2, 1, 0, 0, 8},
-    {"D", "syn_att(D)", 3, 2, 0, 0, 0},
-    {"R+V", "syn_att(R+V,mix=sum)", 4, 2, 0, 0, 0},
-    {"light_conv", "light_conv(7)", 3, 0, 7, 0, 0},
-    {"dyn_conv", "dyn_conv(7)", 3, 0, 7, 7, 0},
-    {"linformer", "linformer(32)", 4, 0, 4 * 32, 0, 0},
+    {"V", "mh_dot_self_att"},
+    {"R", "syn_att(R)"},
+    {"FR", "syn_att(FR,k=8)"},
+    {"D", "syn_att(D)"},
+    {"R+V", "syn_att(R+V,mix=sum)"},
+    {"light_conv", "light_conv(7)"},
+    {"dyn_conv", "dyn_conv(7)"},
+    {"linformer", "linformer(32)"},
 };
 
 /* Linformer projects whole sentences, so it cannot be causal: decoders use V instead. */
@@ -135,21 +132,17 @@ static const attention *attention_of(const char *name, int decoder) {
   return &attentions[i];
 }
 
-static double attention_adds(const network *n, const attention *a, int length) {
-  double d = n->d, l = length, rows = n->batch * l;
-  return rows * d * (a->squares * d + a->spans * l + a->taps + a->head_taps * n->heads) +
-         a->rank * n->heads * l * l;
-}
-
 /* 10^9 operations of one training step: 2 per multiply-add, and for each product of the forward
-   pass two of the backward pass (dx, dW). Masked scores count, too. */
-static double network_gflop(const network *n, const char *attn) {
-  double d = n->d, ff = n->ff, b = n->batch, s = n->src, t = n->tgt;
-  double reads = attention_adds(n, attention_of(attn, 0), n->src) + 2 * b * s * d * ff;
-  double writes = attention_adds(n, attention_of(attn, 1), n->tgt) + 2 * b * t * d * ff;
-  double source = 2 * b * t * d * d + 2 * b * s * d * d + 2 * b * t * s * d;
-  double sum = n->encoders * reads + n->decoders * writes + b * t * d * n->vocab;
-  if (n->encoders) sum += n->decoders * source;
+   pass two of the backward pass (dx, dW). Masked scores count, too; the table of FR, which is
+   computed once a step, counts for each token. */
+static double network_gflop(const network *n, const syn_model *m) {
+  double sum = 0.0;
+  size_t i;
+  for (i = 0; i < syn_model_node_count(m); i++) {
+    const syn_node *node = syn_model_node(m, i);
+    const int length = strncmp(node->path, "encoder", 7) == 0 ? n->src : n->tgt;
+    sum += syn_model_cost(m, node, length).multiply_adds * n->batch * length;
+  }
   return 3 * 2 * sum * 1e-9;
 }
 
@@ -157,24 +150,27 @@ static double network_gflop(const network *n, const char *attn) {
 static double network_drop(const network *n) { return n->encoders ? 0.1 : 0.0; }
 
 /* A model of the configuration, pre-norm. Language models have learned positions and gelu; llama15m
-   has rms_norm and glu. */
-static syn_model *network_model(syn_context *c, const network *n, const char *attn, double drop) {
+   has rms_norm and glu. ffl: instead of the feed-forward layers, where it is not empty. */
+static syn_model *network_model(syn_context *c, const network *n, const char *attn,
+                                const char *ffl, double drop) {
   const char *reads = attention_of(attn, 0)->text, *writes = attention_of(attn, 1)->text;
-  char encoder[300] = "", decoder[300];
+  char encoder[300] = "", decoder[300], wide[60];
   syn_config k;
   syn_model *m;
   memset(&k, 0, sizeof k);
-  snprintf(encoder, sizeof encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm",
-           n->encoders, reads, n->ff);
+  snprintf(wide, sizeof wide, "ffl(%d%s)", n->ff, n->encoders ? "" : ",gelu");
+  if (!*ffl) ffl = wide;
+  snprintf(encoder, sizeof encoder, "pos->repeat(%d,res_nd(%s)->res_nd(%s))->norm", n->encoders,
+           reads, ffl);
   if (strcmp(n->name, "llama15m") == 0)
     snprintf(decoder, sizeof decoder, "pos->repeat(%d,res(rms_norm->%s)->"
              "res(rms_norm->ff(%d,glu)->linear(bias=0)))->rms_norm", n->decoders, writes, n->ff);
   else if (!n->encoders)
-    snprintf(decoder, sizeof decoder, "learn_pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d,gelu)))"
-             "->norm", n->decoders, writes, n->ff);
+    snprintf(decoder, sizeof decoder, "learn_pos->repeat(%d,res_nd(%s)->res_nd(%s))->norm",
+             n->decoders, writes, ffl);
   else
-    snprintf(decoder, sizeof decoder, "pos->repeat(%d,res_nd(%s)->res_nd(mh_dot_att)->"
-             "res_nd(ffl(%d)))->norm", n->decoders, writes, n->ff);
+    snprintf(decoder, sizeof decoder, "pos->repeat(%d,res_nd(%s)->res_nd(mh_dot_att)->res_nd(%s))"
+             "->norm", n->decoders, writes, ffl);
   k.task = n->encoders ? "seq2seq" : "lm";
   k.encoder = n->encoders ? encoder : NULL;
   k.decoder = decoder;
@@ -250,9 +246,9 @@ static double parameters(const syn_model *m) {
   return sum;
 }
 
-static void train_print(const arguments *a, const network *n, const double *ms, double params,
+static void train_print(const arguments *a, const network *n, const syn_model *m, const double *ms,
                         float loss) {
-  double gflop = network_gflop(n, opt_text(a, "attn")), tokens = n->batch * n->tgt;
+  double gflop = network_gflop(n, m), tokens = n->batch * n->tgt;
   const char *format =
       opt_flag(a, "json")
           ? "{\"config\":\"%s\",\"attn\":\"%s\",\"threads\":%d,\"ms\":%.3f,\"ms_min\":%.3f,"
@@ -261,13 +257,13 @@ static void train_print(const arguments *a, const network *n, const double *ms, 
           : "train %s %s, %d threads: %.2f ms a step (least %.2f), %.0f target tokens/s, %.2f "
             "GFLOP a step, %.1f GFLOP/s, %.0f MiB, %.0f parameters, loss %.4f\n";
   printf(format, n->name, opt_text(a, "attn"), opt_int(a, "threads"), ms[0], ms[1],
-         tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mib(), params, (double)loss);
+         tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mib(), parameters(m), (double)loss);
 }
 
 static int run_train(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int steps = opt_int(a, "steps"), warmup = opt_int(a, "warmup"), i;
-  double drop = opt_number(a, "drop"), params, ms[2], *times, start;
+  double drop = opt_number(a, "drop"), ms[2], *times, start;
   float loss = 0.0f;
   syn_context c;
   syn_batch b = train_data(n);
@@ -276,8 +272,7 @@ static int run_train(const arguments *a) {
   if (!steps) steps = strcmp(n->name, "base") == 0 ? 7 : 20;
   if (drop < 0.0) drop = network_drop(n);
   context_open(&c, a);
-  m = network_model(&c, n, opt_text(a, "attn"), drop);
-  params = parameters(m);
+  m = network_model(&c, n, opt_text(a, "attn"), opt_text(a, "ffl"), drop);
   t = train_open(&c, m, n, opt_text(a, "optimizer"));
   times = (double *)take((size_t)steps, sizeof *times);
   for (i = 0; i < warmup + steps; i++) {
@@ -288,7 +283,7 @@ static int run_train(const arguments *a) {
   }
   ms[0] = median(times, (size_t)steps);
   ms[1] = times[0];
-  train_print(a, n, ms, params, loss);
+  train_print(a, n, m, ms, loss);
   syn_trainer_free(t);
   syn_model_free(m);
   return 0;
@@ -372,7 +367,7 @@ static void decode_print(const arguments *a, const network *n, double ms, double
 /* With a path the model is written there, freed and loaded for decoding alone: the peak of memory is
    then that of a process that only decodes. */
 static syn_model *decode_model(syn_context *c, const network *n, const char *path) {
-  syn_model *m = network_model(c, n, "V", 0.0);
+  syn_model *m = network_model(c, n, "V", "", 0.0);
   if (!*path) return m;
   syn_model_save(c, m, path);
   syn_model_free(m);
@@ -531,7 +526,7 @@ static void scale_open(scale_job *j, const arguments *a, const network *n, int t
   o.parallel_user = s;
   o.isa = *opt_text(a, "isa") ? opt_text(a, "isa") : NULL;
   if (syn_context_init(&j->c, &o)) fail(WRONG_USE, "--isa: %s", j->c.message);
-  j->m = network_model(&j->c, n, "V", sentences ? 0.0 : network_drop(n));
+  j->m = network_model(&j->c, n, "V", "", sentences ? 0.0 : network_drop(n));
   j->b = sentences ? decode_data(n, sentences) : train_data(n);
   j->t = sentences ? NULL : train_open(&j->c, j->m, n, "");
   j->d = sentences ? decode_open(&j->c, j->m, n, a) : NULL;
@@ -704,7 +699,7 @@ static int run_prefill(const arguments *a) {
     fail(WRONG_USE, "prefill --prompt %d, %s has at most %d tokens", prompt, n->name,
          syn__max(n->src, n->tgt));
   context_open(&c, a);
-  m = network_model(&c, n, "V", 0.0);
+  m = network_model(&c, n, "V", "", 0.0);
   r.state = 1;
   memset(&b, 0, sizeof b);
   b.count = 1;
@@ -1324,6 +1319,7 @@ static const option train_options[] = {
      "the network and its batch"},
     {"attn", 0, CHOICE, "V", "V|R|FR|D|R+V|light_conv|dyn_conv|linformer",
      "instead of self-attention; linformer: only in the encoder"},
+    {"ffl", 0, TEXT, "", "TEXT", "a layer instead of the feed-forward layers"},
     {"steps", 0, INT, "0", "0..100000", "measured steps; 0: 20, base 7"},
     {"warmup", 0, INT, "3", "0..100000", "steps before the measured ones"},
     {"drop", 0, NUMBER, "-1", "-1..0.99", "rate of dropout; below 0: 0.1, language models 0"},
