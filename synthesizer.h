@@ -9886,7 +9886,7 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
 /* In the order of SYN__RELU ..., then the gated ones. To add one: its name here, before glu, and in
    the enum with SYN__RELU; f(x) in act_of, f'(x) in derivative, of >>vector kernels and >>gradient
    kernels (act_exp, if both use sigma(u(x))), where another name would run as x sigma(x); f(x) in
-   syn__small_act, or syn__lower_ff_act refuses it; the words of syn_act in >>api and of its error.
+   an instruction of syn__lower_apply; the words of syn_act in >>api and of its error.
    ff and cnn follow, as do their gradients; LAYERS of the manual. Outside: f in
    tests/test_kernels.c and differential.py, a case in test_kinds.c, README.md. */
 static const char *const syn__act_names[] = {"relu",       "gelu", "tanh",   "sigmoid", "swish",
@@ -30776,9 +30776,9 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
 #define SYN__SMALL_APART
 #endif
 
-/* Thumb-2 without a floating-point unit (Cortex-M3): the two float expressions that run most often
-   are computed in integers, without a call for each operation. Each operation is rounded as that of
-   floats, to 24 bits, a tie to even, so the bits are the same. */
+/* Thumb-2 without a floating-point unit (Cortex-M3): the two most frequent float expressions
+   are computed in integers, without a call for each operation. Each is rounded as that of
+   floats, to 24 bits, a tie to even: the bits are the same. */
 #ifndef SYN__SMALL_SOFT
 #if defined(__GNUC__) && defined(__thumb2__) && !defined(__ARM_FP) && !SYN__SMALL_HAS_MVE
 #define SYN__SMALL_SOFT 1
@@ -30933,11 +30933,11 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
      mve     [k/16][4 rows][16]                 16            Cortex-M55, M85
      i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33; M55, M85
 
-   Every format runs on every machine, in C where it has no kernel, with the same integers. A byte
-   of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added; behind 32
-   columns are their scales, a byte for each row:  sum_i w_i q_i = sum_g scale_g sum_{i in g} w_i
-   q_i.  This stays below 2^31 up to 8192 columns. A program that runs one model lists the formats
-   it needs. */
+   Every machine runs every format, in C where it has no kernel, with the same integers. A
+   byte of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added;
+   behind 32 columns are their scales, a byte for each row:
+   sum_i w_i q_i = sum_g scale_g sum_{i in g} w_i q_i  is below 2^31 up to 8192 columns. A
+   program of one model lists the formats it needs. */
 #ifndef SYN_SMALL_FORMATS
 #define SYN_SMALL_FORMATS(X) X(smlad) X(rows) X(mve) X(i4)
 #endif
@@ -31393,8 +31393,8 @@ enum {
 };
 #define SYN__SMALL_VERSION INT32_C(0x344E5953) /* "SYN4" */
 
-/* The checksum of all words but its own: h = (h rotated by 5, xor word) times an odd number. Each
-   step is invertible in h and in the word, so a change of one word always changes the result. */
+/* The checksum of all words but its own: h = (h rotated by 5, xor word) times an odd number.
+   Each step is invertible, so a change of one word always changes the result. */
 static int32_t syn__small_checksum(const int32_t *w, int32_t words) {
   syn__small_bits h;
   int32_t i;
@@ -31404,18 +31404,18 @@ static int32_t syn__small_checksum(const int32_t *w, int32_t words) {
   return h.i;
 }
 
-/* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
-   row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
-   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. A
-   RING is a part of region ROW: the newest rows of a value of the encoder. */
+/* Regions of RAM. In region ROW lie the values of the row that is computed, in the others a
+   row for each token of the source (ENCODER, SOURCE) or of the output (TARGET), or one
+   that stays (STATE). ENCODER and TARGET share their place: one is needed after the other.
+   A RING is a part of region ROW: the newest rows of a value of the encoder. */
 enum {
   SYN__SMALL_ROW, SYN__SMALL_ENCODER, SYN__SMALL_SOURCE, SYN__SMALL_TARGET, SYN__SMALL_STATE,
   SYN__SMALL_REGIONS, SYN__SMALL_RING = SYN__SMALL_REGIONS
 };
 
-/* The programs run over the rows of the source; over its encoded rows, for the caches of attention
-   to the source; over the newest token of the output, again and again. lm has the last one alone,
-   classify runs it once, tag has the first one alone. */
+/* The programs run over the rows of the source; over its encoded rows, for the caches of
+   attention to the source; over the newest token of the output, again and again. lm has the
+   last one alone, classify runs it once, tag has the first one alone. */
 enum {
   SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE,
   SYN__SMALL_IDLE,  /* no output is begun */
@@ -31437,9 +31437,9 @@ enum {
      i      flags, of `segment` see >>small    !   is in no program: it runs in place of `out`
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row; a
    ring is 8 * place + region, at the place its offset in region ROW and its rows. */
-#define SYN__SMALL_LIST(X) \
-  X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
-  X(linear, "x3x4inwm34g3") \
+#define SYN__SMALL_LIST(X) X(end, "") X(segment, "i") SYN__SMALL_FUNCTIONS(X)
+#define SYN__SMALL_FUNCTIONS(X) \
+  X(embed, "x1nvm21") X(places, "x2x2nst2") X(linear, "x3x4inwm34g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45C450f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
@@ -31450,7 +31450,9 @@ enum {
   X(features, "x1nf1f1") X(dyn_taps, "x4X34X53nnn") X(gate, "x3d3nn") \
   X(rotate, "X34X34t5hnni") X(numbers, "x1o") X(softcap, "s") \
   X(lin_att, "X67X67X67X67S67X67nnnx6i") X(softmax, "X12nn") \
-  X(sgu, "x3x3x3nt5n") X(aft, "X56X56iC562C562hn")
+  X(sgu, "x3x3x3nt5n") X(aft, "X56X56iC562C562hn") X(types, "x1num21") X(factor, "x2x2ns") \
+  X(gelu_erf, "x2x2n") X(mask, "ihn") X(fixed, "h") X(outer, "X23x3nnt2") \
+  X(products, "X35x4X54nnn") X(additive, "ix5C450f5hn")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -31467,28 +31469,15 @@ enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
    y0 and y1 are offsets in region ROW; table, w, b, gain and bias are places of the array. The
    token that `out` has chosen is the newest one when the program runs for the next row. */
 
-/* All instructions that have a function, and those that are compiled: a program that runs one model
-   lists those that it needs. */
-#define SYN__SMALL_KINDS(X) \
-  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
-  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam) X(ngram) X(rank) \
-  X(apply) X(features) X(dyn_taps) X(gate) X(rotate) X(numbers) \
-  X(softcap) X(lin_att) X(softmax) X(sgu) X(aft)
-#ifndef SYN_SMALL_KINDS
-#define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
+/* The instructions that are compiled, a bit each: all, or those that a program lists, with
+   end and segment. */
+#ifdef SYN_SMALL_KINDS
+#define SYN__SMALL_BIT(name) | UINT64_C(1) << SYN__SMALL_OP_##name
+#define SYN__SMALL_ALL (3 SYN_SMALL_KINDS(SYN__SMALL_BIT))
+#else
+#define SYN__SMALL_ALL UINT64_MAX
 #endif
-/* 1: beam search, sampling, scores, softcap are compiled. */
-#define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
-#define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
-#define SYN__SMALL_OR_RANK(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_rank
-#define SYN__SMALL_OR_SOFTCAP(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_softcap
-enum {
-  SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
-  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE),
-  SYN__SMALL_RANK = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_RANK),
-  SYN__SMALL_SOFTCAP = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SOFTCAP)
-};
+#define SYN__SMALL_HAS(name) (SYN__SMALL_ALL >> SYN__SMALL_OP_##name & 1)
 
 /* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
    ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. SHARED times
@@ -31503,10 +31492,10 @@ typedef struct syn__small_pick {
   uint16_t token, row;
 } syn__small_pick;
 
-/* The state of sampling, beam search and scores, K = beam. A hypothesis has a slot. At place t it
-   writes its keys and values into row t of its slot's part of a cache; `lineage` tells in which
-   slot the ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they
-   are copied from one half of lineage, text, score, states to the other. */
+/* The state of sampling, beam search and scores, K = beam. At place t a hypothesis writes
+   its keys and values into row t of its slot's part of a cache; `lineage` tells in which
+   slot its ancestor stood at each place. The next hypotheses are copied from one half of
+   lineage, text, score, states to the other. */
 typedef struct syn__small_search {
   syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */
   unsigned char *lineage;        /* [2,K,max_len] */
@@ -31591,19 +31580,19 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
   return z + (sum * s->q_scale + s->learned[n * k + j]);
 }
 
-/* An instruction whose work grows with a product of two sizes runs in parts, so that a program with
-   little time between two calls never waits for a large matrix or a long source:
+/* An instruction whose work grows with a product of two sizes runs in parts, so that no
+   call waits for a large matrix or a long source:
 
      linear, out     four rows of the matrix: one panel
-     score_v         a key of a head
+     score_v, additive   a key of a head
      values, aft     a column of a head
      lin_att         a head
 
-   s->part tells how many are done. What the parts share stays in s: the quantized input in s->q and
-   s->x with its scale, the attention weights of the current head in s->weights. No other
-   instruction runs between two parts of one, so nothing overwrites them. */
-/* How many parts of an instruction this call runs, of n, behind those that are done: as many as are
-   left to do, `cost` multiply-adds each, rounded up to a multiple of `unit`. */
+   s->part tells how many are done. What the parts share stays in s: the quantized input
+   in s->q and s->x with its scale, the weights of the current head in s->weights. No other
+   instruction runs between two parts of one. */
+/* How many of the n parts of an instruction this call runs, behind those that are done:
+   `cost` multiply-adds each, a multiple of `unit`. */
 static int32_t syn__small_parts(const syn_small *s, int32_t n, int32_t cost, int32_t unit) {
   const int32_t parts = syn__small_round_up(s->left / cost + 1, unit), rest = n - s->part;
   return parts < rest ? parts : rest;
@@ -31691,7 +31680,7 @@ static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
    and in attention to the source, null. */
 static const unsigned char *syn__small_lineage(const syn_small *s, int32_t flags) {
   const syn__small_search *b = s->search;
-  if (!SYN__SMALL_BEAM || s->k.beam == 1 || !(flags & SYN__SMALL_CAUSAL)) return NULL;
+  if (!SYN__SMALL_HAS(beam) || s->k.beam == 1 || !(flags & SYN__SMALL_CAUSAL)) return NULL;
   b->lineage[(b->half * s->k.beam + s->slot) * s->k.max_len + s->row] = (unsigned char)s->slot;
   return b->lineage + (b->half * s->k.beam + s->slot) * s->k.max_len;
 }
@@ -31830,8 +31819,8 @@ static long syn__small_gru(syn_small *s, const int32_t *op) {
 
 /* lin_att y, q, k, v, S, z, heads, c, decay, divisor, pass: a row of >>kind lin_att. Of each head
      S = gamma S + phi(k)^T v,  z = gamma z + phi(k),  y = phi(q) S / (phi(q) . z + 1e-6)
-   A decoder has pass 0. In an encoder pass 1 leaves y and the divisor [heads] as sums; pass 2, from
-   the last row to the first, adds those of its own S and z, which do not have this row yet. A part
+   A decoder has pass 0. In an encoder pass 1 leaves y and the divisor [heads] as sums; pass 2,
+   from the last row to the first, adds those of its own S and z, without this row. A part
    is a head. */
 static void syn__small_lin_head(syn_small *s, const int32_t *a, int32_t h) {
   const int32_t c = a[7], width = a[6] * c, fall = a[8] + h < 126 ? a[8] + h : 126;
@@ -31924,18 +31913,29 @@ static void syn__small_add_row(const syn__small_matrix *m, int32_t r, float *y, 
     y[i] = y[i] + scale * (float)syn__small_weight(panel, format, m->cols, r % 4, i);
 }
 
-/* embed y, width, vocab, table: y = row of the token */
-static long syn__small_embed(syn_small *s, const int32_t *a) {
+/* y = row r of a table; a: the operands of embed, types */
+static long syn__small_lookup(syn_small *s, const int32_t *a, int32_t r) {
   syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
   float *y = syn__small_row(s, a[0], a[1]);
   memset(y, 0, (size_t)a[1] * sizeof *y);
-  syn__small_add_row(&m, syn__small_newest(s), y, a[1]);
+  syn__small_add_row(&m, r, y, a[1]);
   return a[1];
 }
+/* embed y, width, vocab, table: y = row of the token */
+static long syn__small_embed(syn_small *s, const int32_t *a) {
+  return syn__small_lookup(s, a, syn__small_newest(s));
+}
+/* types y, width, rows, table: y = row min(e, rows - 1), e: end tokens before this one */
+static long syn__small_types(syn_small *s, const int32_t *a) {
+  const int32_t past = syn__small_width(s->w) ? 0 : s->row; /* features are no tokens */
+  int32_t e = 0, i;
+  for (i = 0; i < past; i++) e += s->tokens[i] == SYN_END;
+  return syn__small_lookup(s, a, e < a[2] ? e : a[2] - 1);
+}
 
-/* ngram y, x, width, buckets, table, last, longest, shortest: y = x + the rows of the n-grams that
-   end here. last: the newest tokens, the newest first. The hash is that of >>kind ngram: each
-   n-gram continues the hash of the one that is a token shorter, by the finaliser of splitmix64. */
+/* ngram y, x, width, buckets, table, last, longest, shortest: y = x + the rows of the n-grams
+   that end here. last: the newest tokens, the newest first. The hash of >>kind ngram: each
+   n-gram continues that of a token less, by the finaliser of splitmix64. */
 static long syn__small_ngram(syn_small *s, const int32_t *a) {
   syn__small_matrix m = syn__small_matrix_at(s, a[4], a[3], a[2]);
   int32_t *last = (int32_t *)syn__small_at(s, a[5], s->row, 4 * a[6]);
@@ -31959,11 +31959,8 @@ static long syn__small_ngram(syn_small *s, const int32_t *a) {
 
 /* sum y, x, width: y += x */
 static long syn__small_sum(syn_small *s, const int32_t *a) {
-  float *y = syn__small_row(s, a[0], a[2]);
-  const float *x = syn__small_row(s, a[1], a[2]);
-  int32_t i;
-  for (i = 0; i < a[2]; i++) y[i] = y[i] + x[i];
-  return a[2];
+  const int32_t add[4] = {a[0], a[0], a[1], a[2]};
+  return syn__small_add(s, add);
 }
 /* mean y, x, width: y = x / tokens of the source */
 static long syn__small_mean(syn_small *s, const int32_t *a) {
@@ -31983,7 +31980,7 @@ static long syn__small_softcap(syn_small *s, const int32_t *a) {
 /* s of the `out` with the operands a; 0: none. */
 static float syn__small_cap(const int32_t *a) {
   const int32_t *next = a - 1 + (a[-1] >> 8);
-  if (!SYN__SMALL_SOFTCAP || (next[0] & 255) != SYN__SMALL_OP_softcap) return 0.0f;
+  if (!SYN__SMALL_HAS(softcap) || (next[0] & 255) != SYN__SMALL_OP_softcap) return 0.0f;
   return syn__small_float(next[1]);
 }
 
@@ -32030,8 +32027,8 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
   return syn__small_logits(s, a, syn__small_see_best);
 }
 
-/* numbers x, outputs: step returns 0, then syn_small_numbers reads x. The answer of regress is that
-   of classify, a row of regress_rows that of tag. */
+/* numbers x, outputs: step returns 0, then syn_small_numbers reads x. regress answers as
+   classify does, regress_rows as tag. */
 static long syn__small_numbers(syn_small *s, const int32_t *a) {
   (void)a;
   s->token = 0;
@@ -32074,8 +32071,8 @@ static long syn__small_see_row(syn_small *s, const int32_t *a) {
 }
 
 /* sample: one of the top_k most probable tokens (Fan, Lewis, Dauphin 2018) whose probabilities
-   first reach top_p (Holtzman et al. 2020). The random number is a hash of the seed, the number of
-   the output, the place: two rounds of the finaliser of MurmurHash3. */
+   first reach top_p (Holtzman et al. 2020). Two rounds of the finaliser of MurmurHash3 make a
+   random number of the seed, the number of the output, the place. */
 static long syn__small_sample(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
   const long done = syn__small_see_row(s, a);
@@ -32104,10 +32101,10 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
 
 /* The probability of candidate i of the row, as an integer:
      p_i = e^(z_i - top) / sum_j e^(z_j - top),   top = the largest logit
-   The sum has all logits of the row, also of tokens that may not be chosen: a model that would
-   rather say one of those is not sure. syn__small_see_all adds it up while the logits pass by, so
-   no row of logits is kept. The integer is round(32767 p_i). All float operations are those that
-   every machine rounds alike, so a threshold that was found on a PC holds on a board. */
+   The sum has all logits of the row, also of tokens that may not be chosen: a model that
+   prefers one of those is not sure. syn__small_see_all adds it up while the logits pass
+   by. The integer is round(32767 p_i). Every machine rounds these operations alike, so a
+   threshold that was found on a PC holds on a board. */
 static int32_t syn__small_probability(const syn__small_search *b, int32_t i) {
   return syn__small_round(32767.0f * (syn__small_exp(b->picks[i].score - b->top) / b->sum));
 }
@@ -32195,10 +32192,10 @@ static void syn__small_weights(syn_small *s, const int32_t *a, int32_t h, int32_
     s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
   s->q_scale = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
 }
-/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
-   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
-   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
-   with the sum of |t|. A part is a column of y. */
+/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores).
+   With t_j = e^(S_j - max) times the scale of v_j, the sum has the integers round(32767 t_j
+   / sum of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j
+   times the scale, with the sum of |t|. A part is a column of y. */
 static long syn__small_values(syn_small *s, const int32_t *a) {
   int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), i, j;
   int32_t group = syn__small_group(a[2]), bytes = syn__small_cache_bytes(heads / group, c);
@@ -32378,6 +32375,110 @@ static long syn__small_dyn_taps(syn_small *s, const int32_t *a) {
   return done + syn__small_convolve(s, a, syn__small_row(s, a[2], a[5] * a[3]));
 }
 
+/* factor y, x, n, s: y = s x */
+static long syn__small_factor(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[2]), factor = syn__small_float(a[3]);
+  float *y = syn__small_row(s, a[0], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) y[i] = factor * x[i];
+  return a[2];
+}
+
+/* gelu_erf y, x, n: y = x Phi(x)
+   t = 1 / (1 + 0.2316419 |x|),  Phi(-|x|) = e^(-x^2/2) p(t)
+   The error is below 1e-7 (Abramowitz and Stegun 1964, 26.2.17). */
+static long syn__small_gelu_erf(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[2]);
+  float *y = syn__small_row(s, a[0], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) {
+    const float z = x[i], t = 1.0f / (1.0f + 0.231641888f * (z < 0.0f ? -z : z));
+    float p = -0.726576014f + t * 0.530702715f;
+    p = t * (0.127414796f + t * (-0.142248368f + t * (0.710706871f + t * p)));
+    p = p * syn__small_exp(-0.5f * z * z);
+    y[i] = z * (z < 0.0f ? p : 1.0f - p);
+  }
+  return 4L * a[2];
+}
+
+/* mask flags, heads, window: keys `window` places away, and further ones, get no weight */
+static long syn__small_mask(syn_small *s, const int32_t *a) {
+  const int32_t keys = syn__small_keys(s, a[0]);
+  const float none = a[0] & SYN__SMALL_NO_SOFTMAX ? 0.0f : -1e30f;
+  int32_t h, j;
+  for (h = 0; h < a[1]; h++)
+    for (j = 0; j < keys; j++)
+      if (j - s->row >= a[2] || s->row - j >= a[2]) s->scores[h * keys + j] = none;
+  return (long)a[1] * keys;
+}
+
+/* fixed heads: the scores that are there move behind the first seven heads, which get the
+   logarithms of their weights (>>kind fixed_att): `values` has a softmax. */
+static long syn__small_fixed(syn_small *s, const int32_t *a) {
+  const int32_t n = s->sources, fixed = a[0] < 7 ? a[0] : 7, i = s->row;
+  float *score = s->scores;
+  int32_t h, j;
+  memmove(score + fixed * n, score, (size_t)((a[0] - fixed) * n) * sizeof *score);
+  for (h = 0; h < fixed; h++, score += n) {
+    int32_t first = h == 4 ? i + 2 : 0, last = h == 3 ? i - 2 : n - 1;
+    if (h < 3) first = last = h == 2 ? i + 1 : i - h;
+    if (first < 0 || first > last || last >= n) first = last = i;
+    for (j = 0; j < n; j++)
+      score[j] = j < first || j > last
+                     ? -1e30f : 3.0f * syn__small_log((float)(h % 2 ? j + 1 : n - j));
+  }
+  return (long)a[0] * n;
+}
+
+/* outer S, x, n, width, table: S [n,width] += f x^T, f the table's row of this place. S begins
+   at 0 with the first row. */
+static long syn__small_outer(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[3]), scale = syn__small_floats(s, a[4])[0];
+  const int16_t *f = (const int16_t *)(s->w + a[4] + 1) + s->row * a[2];
+  float *S = syn__small_row(s, a[0], a[2] * a[3]);
+  int32_t k, i;
+  for (k = 0; k < a[2]; k++, S += a[3]) {
+    const float factor = scale * (float)f[k];
+    for (i = 0; i < a[3]; i++) S[i] = (s->row ? S[i] : 0.0f) + factor * x[i];
+  }
+  return (long)a[2] * a[3];
+}
+
+/* products p, q, K, heads, width, n: p_hk = q_h . K_kh, K [n,width] */
+static long syn__small_products(syn_small *s, const int32_t *a) {
+  const int32_t c = a[4] / a[3];
+  const float *q = syn__small_row(s, a[1], a[4]);
+  float *p = syn__small_row(s, a[0], a[3] * a[5]);
+  int32_t h, j, i;
+  for (h = 0; h < a[3]; h++, q += c) {
+    const float *k = syn__small_row(s, a[2], a[5] * a[4]) + h * c;
+    for (j = 0; j < a[5]; j++, k += a[4]) {
+      float sum = 0.0f;
+      for (i = 0; i < c; i++) sum = sum + q[i] * k[i];
+      *p++ = sum;
+    }
+  }
+  return (long)a[4] * a[5];
+}
+
+/* additive flags, q, k cache, w, 1, n: S_j = w . tanh(q + k_j)
+   A part is a key. */
+static long syn__small_additive(syn_small *s, const int32_t *a) {
+  const int32_t n = a[5], keys = syn__small_keys(s, a[0]), bytes = syn__small_cache_bytes(a[4], n);
+  const int32_t count = syn__small_parts(s, keys, n, 1), end = s->part + count;
+  const float *q = syn__small_row(s, a[1], n), *w = syn__small_floats(s, a[3]);
+  int32_t i, j;
+  for (j = s->part; j < end; j++) {
+    const float *scale = (const float *)syn__small_at(s, a[2], j, bytes);
+    const int8_t *k = (const int8_t *)(scale + a[4]);
+    s->scores[j] = 0.0f;
+    for (i = 0; i < n; i++)
+      s->scores[j] = s->scores[j] + w[i] * syn__small_act(3, q[i] + *scale * (float)k[i]);
+  }
+  syn__small_done(s, count, keys);
+  return (long)count * n;
+}
+
 /* ==============================================================================================
    >>small   checks a small model, places its RAM, runs its instructions
    ============================================================================================== */
@@ -32500,18 +32601,14 @@ static int syn__small_operands(syn__small_check *c, const int32_t *a, const char
 /* The operands of an instruction as text; null: there is none, or with `all` 0: it is not compiled,
    and a compiler leaves its text out. */
 static const char *syn__small_text(int32_t code, int all) {
-#define SYN__SMALL_MASK(name) | UINT64_C(1) << SYN__SMALL_OP_##name
 #define SYN__SMALL_TEXT(name, operands) \
-  if (code == SYN__SMALL_OP_##name && (all || (compiled >> SYN__SMALL_OP_##name & 1))) \
-    return operands;
-  const uint64_t compiled = 3 SYN_SMALL_KINDS(SYN__SMALL_MASK); /* 3: end, segment */
+  if (code == SYN__SMALL_OP_##name && (all || SYN__SMALL_HAS(name))) return operands;
   SYN__SMALL_LIST(SYN__SMALL_TEXT)
 #undef SYN__SMALL_TEXT
-#undef SYN__SMALL_MASK
   return NULL;
 }
-/* 1: the instruction at a place of a program may stand there: segments in the encoder, with a delay
-   below the length of a source; features as its first instruction. */
+/* 1: the instruction at a place may stand there: segments in the encoder, with a delay below
+   the length of a source; features at its begin. */
 static int syn__small_stands(const syn__small_check *c, int32_t at) {
   const int32_t code = c->w[at] & 255, encode = c->program == SYN__SMALL_ENCODE;
   if (code == SYN__SMALL_OP_segment)
@@ -32538,11 +32635,11 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     at += words;
   }
 }
-/* 0, or why the array cannot be opened. The order of the checks: what it is, its version and byte
-   order, its length, its checksum; only then its operands. The checksum finds accidents of a flash
-   or of a transmission. It is no signature: somebody may write an array with a right checksum and
-   wrong operands, so all of those are checked, too. A function of its own, so that its stack is
-   free again when the RAM is divided. */
+/* 0, or why the array cannot be opened: what it is, its version, byte order, length,
+   checksum, then its operands. The checksum finds accidents of a flash or a transmission.
+   An array of an attacker has a right checksum and wrong operands: all of those are
+   checked. A function of its own, so that its stack is free again when the RAM is
+   divided. */
 SYN__SMALL_APART static int syn__small_model(const int32_t *w, size_t size) {
   syn__small_check c = {w, 0, 0, 0};
   int32_t i;
@@ -32596,9 +32693,9 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
   if (k->alpha < 0.0f) k->alpha = 0.0f;
   if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
     k->temperature = 1e-20f;
-  if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
-  if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  if (k->best && (k->beam > 1 || k->temperature > 0.0f || !SYN__SMALL_RANK ||
+  if (k->beam > 1 && (!text || !SYN__SMALL_HAS(beam))) return 0;
+  if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_HAS(sample))) return 0;
+  if (k->best && (k->beam > 1 || k->temperature > 0.0f || !SYN__SMALL_HAS(rank) ||
                   !syn__small_first(w, SYN__SMALL_OP_out)))
     return 0;
   if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
@@ -32607,7 +32704,7 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
       k->best > w[SYN__SMALL_TARGET_VOCAB])
     return 0;
   /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
-  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
+  if (SYN__SMALL_HAS(beam) && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
     return 0;
   return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
          k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
@@ -32630,14 +32727,14 @@ static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *u
   int64_t most = beam > 1 ? 2 * beam : s->k.best ? s->k.best : s->k.top_k;
   const int64_t pick = sizeof(syn__small_pick);
   syn__small_search unused, *b;
-  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) &&
-      !(SYN__SMALL_RANK && s->k.best))
+  if (!(SYN__SMALL_HAS(beam) && beam > 1) && !(SYN__SMALL_HAS(sample) && s->k.temperature > 0.0f) &&
+      !(SYN__SMALL_HAS(rank) && s->k.best))
     return;
   s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
   b = base ? s->search : &unused; /* only counted */
   b->most = (int32_t)most;
   b->picks = (syn__small_pick *)syn__small_take(base, used, most * pick);
-  if (!SYN__SMALL_BEAM || beam == 1) return;
+  if (!SYN__SMALL_HAS(beam) || beam == 1) return;
   b->best = (syn__small_pick *)syn__small_take(base, used, most * pick);
   b->score = (float *)syn__small_take(base, used, 2 * beam * 4);
   b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
@@ -32708,9 +32805,9 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   s->isa = (unsigned char)syn__small_isa();
   s->phase = SYN__SMALL_IDLE;
   s->choose = SYN__SMALL_OP_out;
-  if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
-  if (SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
-  if (SYN__SMALL_RANK && s->k.best) s->choose = SYN__SMALL_OP_rank;
+  if (SYN__SMALL_HAS(beam) && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
+  if (SYN__SMALL_HAS(sample) && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
+  if (SYN__SMALL_HAS(rank) && s->k.best) s->choose = SYN__SMALL_OP_rank;
   return s;
 }
 
@@ -32718,12 +32815,9 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
 
 /* Runs one instruction, or a part of it; returns about how many multiply-adds it took. */
 static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
-#define SYN__SMALL_CASE(name) \
-  if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
-#define SYN__SMALL_NAMED(name) (void)syn__small_##name; /* no warning for those that are left out */
-  SYN_SMALL_KINDS(SYN__SMALL_CASE)
-  SYN__SMALL_KINDS(SYN__SMALL_NAMED)
-#undef SYN__SMALL_NAMED
+#define SYN__SMALL_CASE(name, operands) \
+  if (code == SYN__SMALL_OP_##name && SYN__SMALL_HAS(name)) return syn__small_##name(s, a);
+  SYN__SMALL_FUNCTIONS(SYN__SMALL_CASE)
 #undef SYN__SMALL_CASE
   return 0;
 }
@@ -32806,8 +32900,8 @@ static int syn__small_choose(syn_small *s, int32_t place) {
   return !b->n_answers ||
          b->score[b->half * s->k.beam] / syn__small_penalty(s, len) > b->answer_score;
 }
-/* After a hypothesis: the next one; after the last one the next place, or the answer. In a prompt
-   there is one hypothesis, which gets `given` as its token; else that is -1. */
+/* After a hypothesis: the next one, the next place, or the answer. In a prompt there is one
+   hypothesis, which gets `given` as its token; else that is -1. */
 static int syn__small_advance(syn_small *s, int32_t given) {
   syn__small_search *b = s->search;
   int go = given >= 0;
@@ -32851,8 +32945,8 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   s->token = SYN_BEGIN;
   s->slot = 0;
   s->outputs++;
-  if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
-  if (SYN__SMALL_RANK && s->k.best) s->search->least = 32767;
+  if (SYN__SMALL_HAS(beam) && s->k.beam > 1) syn__small_search_begin(s);
+  if (SYN__SMALL_HAS(rank) && s->k.best) s->search->least = 32767;
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
   if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0);
   else syn__small_begin(s, SYN__SMALL_ENCODE, 0);
@@ -32864,7 +32958,7 @@ static int syn__small_chosen(syn_small *s) {
   int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
   int prompt = task == SYN__TASK_LM && s->row <= s->sources;
   if (prompt) token = s->tokens[s->row - 1];
-  if (SYN__SMALL_BEAM && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
+  if (SYN__SMALL_HAS(beam) && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
   if (!prompt && (task == SYN__TASK_CLASSIFY || token == SYN_END)) {
     s->phase = SYN__SMALL_IDLE;
     return task == SYN__TASK_CLASSIFY ? token : (int)SYN_SMALL_END;
@@ -32882,10 +32976,10 @@ static int syn__small_chosen(syn_small *s) {
      1        the same from the last row to the first
      2 + D    with the segments before it, D rows behind the first one of them
 
-   Segments that run together are a group. In tick t of a group its segment of delay D computes row
-   t - D, if there is one. A convolution that reads a row and two behind it has a delay of 2, so a
-   few newest rows in a ring are all that it needs: features are computed as they come in, and the
-   memory does not grow with the source. What needs all rows (attention) begins a new group. */
+   Segments that run together are a group. In tick t of a group its segment of delay D
+   computes row t - D, if there is one. A convolution that reads two rows ahead has a delay
+   of 2 and needs a ring of the newest rows: the memory does not grow with the source.
+   What needs all rows (attention) begins a new group. */
 static int32_t syn__small_flag(const syn_small *s) {
   return s->segment == s->w[SYN__SMALL_PROGRAMS + s->phase] ? 0 : s->w[s->segment - 1];
 }
@@ -32900,8 +32994,8 @@ static int syn__small_enter(syn_small *s, int32_t at) {
   if (syn__small_flag(s) == 1) s->row = s->sources - 1 - s->tick;
   return s->row >= 0 && s->row < s->sources;
 }
-/* Behind a segment of the encoder, or of the caches: the next one that has a row, of this tick, of
-   the next one, of the next group; else the next program. Or a row of features is wanted. */
+/* Behind a segment: the next one that has a row, of this tick, of the next one, of the next
+   group; else the next program. Or a row of features is wanted. */
 static void syn__small_forward(syn_small *s) {
   const int32_t *w = s->w;
   for (;;) {
@@ -32963,13 +33057,13 @@ int syn_small_feed(syn_small *s, const int16_t *row) {
 
 int syn_small_score(const syn_small *s, int rank, int *token) {
   const syn__small_search *b = s ? s->search : NULL;
-  if (!b || !SYN__SMALL_RANK || !s->k.best || !s->chosen || rank < 0 || rank >= b->n_picks)
+  if (!b || !SYN__SMALL_HAS(rank) || !s->k.best || !s->chosen || rank < 0 || rank >= b->n_picks)
     return SYN_SMALL_E_VALUE;
   if (token) *token = b->picks[rank].token;
   return syn__small_probability(b, rank);
 }
 int syn_small_reject(const syn_small *s, int threshold) {
-  if (!s || !SYN__SMALL_RANK || !s->k.best || threshold < 0 || threshold > 32767)
+  if (!s || !SYN__SMALL_HAS(rank) || !s->k.best || threshold < 0 || threshold > 32767)
     return SYN_SMALL_E_VALUE;
   return s->search->least < threshold;
 }
@@ -33001,7 +33095,7 @@ int syn_small_step(syn_small *s, long work) {
     int32_t word, code;
     long done;
     int token;
-    if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
+    if (SYN__SMALL_HAS(beam) && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
       return s->search->answer[s->search->at++];
     if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
     if (s->feed == SYN__SMALL_WANTED) return SYN_SMALL_ROW;
@@ -33076,9 +33170,9 @@ int syn_small_correct(syn_small *s, int token, float rate) {
    >>small text   the tokenizers of a small model
    ============================================================================================== */
 
-/* A tokenizer in the array of a small model. Its words are: the numbers below up to `merges`; ends
-   [count + 1] of the tokens' bytes; order [by_bytes] 16-bit; pairs [merges,2] 16-bit; pair_order
-   [merges] 16-bit; the bytes of all tokens. Each list begins at a whole word. Tokens are found by
+/* A tokenizer in the array of a small model: the numbers below up to `merges`; ends
+   [count + 1] of the tokens' bytes; 16-bit order [by_bytes], pairs [merges,2], pair_order
+   [merges]; the bytes of all tokens. Each list begins at a whole word. Tokens are found by
    binary search in `order`, merges in `pair_order`. */
 enum { SYN__TEXT_BYTE, SYN__TEXT_CHAR, SYN__TEXT_SPACE, SYN__TEXT_BPE, SYN__TEXT_LINE };
 enum { SYN__TEXT_HEADER = 5 };
@@ -33093,8 +33187,8 @@ typedef struct syn__small_tokenizer {
   const char *bytes;
 } syn__small_tokenizer;
 
-/* The tokenizer of a side, checked; 0: there is none. Checked each time: a program that uses no
-   texts needs no check, and it takes less time than a token. */
+/* The tokenizer of a side, 0: there is none. It is checked each time, which takes less time
+   than a token: a program that uses no texts needs no check. */
 static int syn__small_tokenizer_of(const syn_small *s, int side, syn__small_tokenizer *t) {
   int64_t place = s->w[SYN__SMALL_TOKENIZERS + side], words = s->w[SYN__SMALL_BYTES] / 4;
   const int32_t *w = s->w + place;
@@ -33299,14 +33393,14 @@ SYN__COLD
    >>small build   instructions of a small model, made from the nodes of a network
    ============================================================================================== */
 
-/* Every kind that a small model may have has a function `lower`, which appends the instructions of
-   one of its nodes. It names rows and caches by numbers of values; they get their offsets when all
-   instructions are there.
+/* The function `lower` of a kind appends the instructions of a node. It names rows and
+   caches by numbers of values, which get their offsets when all instructions are
+   there.
 
-   The encoder runs row by row as far as it can, in groups of segments, see >>small. Only attention
-   needs a new group, since a query needs the keys of all rows. A value that a later group reads is
-   kept for all rows, one that a later segment of its group reads in a ring of the newest rows; but
-   a norm is computed anew in every segment that reads it, which needs no memory. */
+   The encoder runs row by row as far as it can, in groups of segments, see >>small.
+   Attention needs a new group: a query needs the keys of all rows. A value that a later
+   group reads is kept for all rows, one that a later segment of its group reads in a ring
+   of the newest rows; a norm is computed anew in each segment that reads it. */
 
 typedef struct syn__small_value {
   int32_t bytes;          /* of a row */
@@ -33315,7 +33409,8 @@ typedef struct syn__small_value {
   int group, until;       /* where it is written, where it is read last */
   int delay, rows;        /* of its segment; the newest rows that its readers need */
   int ring;               /* place of its offset and rows */
-  int cache, state, kept; /* a cache; a row that stays; read by another program */
+  int cache, state, kept; /* a cache; a row that stays, 2: in the encoder alone; read by another
+                             program */
   int around;             /* rows around the current one are read: it must not be overwritten */
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
@@ -33356,6 +33451,9 @@ typedef struct syn__small_build {
 
 static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
   return (syn__small_value *)l->values.items + v;
+}
+static int syn__lower_width(const syn__small_build *l, int v) {
+  return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
 }
 
 /* -- data: each returns the place of what it appends -- */
@@ -33457,19 +33555,25 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   v.alias = v.whole = -1;
   return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
 }
-static int syn__lower_new(syn__small_build *l, int width) {
+static int syn__lower_new(syn__small_build *l, int64_t width) {
   if (width > SYN__SMALL_ROW_MOST / 4) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %d numbers, wanted at most %d", width,
-              SYN__SMALL_ROW_MOST / 4);
+    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %.0f numbers, wanted at most %d",
+              (double)width, SYN__SMALL_ROW_MOST / 4);
     return -1;
   }
-  return syn__lower_value(l, 4 * (int32_t)width, 0);
+  return syn__lower_value(l, (int32_t)(4 * width), 0);
 }
 /* A row that stays from one row to the next; 0 before the first. */
-static int syn__lower_state(syn__small_build *l, int width) {
+static int syn__lower_state(syn__small_build *l, int64_t width) {
   int v = syn__lower_new(l, width);
-  if (v >= 0) syn__lower_at(l, v)->state = 1;
+  if (v >= 0) syn__lower_at(l, v)->state = syn__lower_at(l, v)->rows = 1;
   return v;
+}
+/* A float as an operand. */
+static int32_t syn__lower_word(float x) {
+  syn__small_bits b;
+  b.f = x;
+  return b.i;
 }
 /* Appends an instruction. */
 static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
@@ -33513,6 +33617,12 @@ static int syn__lower_read(syn__small_build *l, int v) {
   if (x->whole >= 0) syn__lower_read(l, x->whole);
   return v;
 }
+/* The same where operands 1, 2 are x and its width, which y has, too. */
+static int syn__lower_wise(syn__small_build *l, int code, int x, int32_t *a, int n) {
+  a[1] = syn__lower_read(l, x);
+  a[2] = syn__lower_width(l, a[1]);
+  return syn__lower_row(l, code, a, n, a[2], 1);
+}
 /* The numbers at .. at+width-1 of row v, to be read, or to be written by the next instruction. */
 static int syn__lower_slice(syn__small_build *l, int v, int at, int width) {
   int slice = v < 0 ? -1 : syn__lower_new(l, width);
@@ -33523,9 +33633,6 @@ static int syn__lower_slice(syn__small_build *l, int v, int at, int width) {
 }
 /* Input i of a node. */
 static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return l->of[n->in[i]]; }
-static int syn__lower_width(const syn__small_build *l, int v) {
-  return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
-}
 /* In the encoder: what follows is a segment with this operand, see >>small. */
 static void syn__lower_segment(syn__small_build *l, int32_t flag) {
   if (l->program != SYN__SMALL_ENCODE) return;
@@ -33545,10 +33652,16 @@ static void syn__lower_copy(syn__small_build *l, int x, int y) {
   const int32_t a[4] = {y, x, syn__lower_width(l, x), 1};
   syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
 }
-/* y = the rows x [count] side by side. Only one row of them is kept, since a slice has no rows of
-   its own; a copy of it may be kept for all tokens. */
+/* A copy of row u. A row of slices cannot be kept for all tokens, a row of another segment
+   or of a norm has no slices: the copy can, and has. */
+static int syn__lower_own(syn__small_build *l, int u) {
+  const int x = syn__lower_read(l, u), y = syn__lower_new(l, syn__lower_width(l, x));
+  syn__lower_copy(l, x, y);
+  return y;
+}
+/* y = the rows x [count] side by side */
 static int syn__lower_join(syn__small_build *l, const int *x, int count) {
-  int width = 0, at = 0, whole, y, i;
+  int width = 0, at = 0, whole, i;
   for (i = 0; i < count; i++) width += syn__lower_width(l, x[i]);
   whole = syn__lower_new(l, width);
   for (i = 0; i < count && whole >= 0; i++) {
@@ -33556,10 +33669,7 @@ static int syn__lower_join(syn__small_build *l, const int *x, int count) {
     syn__lower_copy(l, part, syn__lower_slice(l, whole, at, wide));
     at += wide;
   }
-  whole = syn__lower_read(l, whole);
-  y = syn__lower_new(l, width);
-  syn__lower_copy(l, whole, y);
-  return y;
+  return syn__lower_own(l, whole);
 }
 
 /* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
@@ -33599,12 +33709,9 @@ static int32_t syn__lower_shared(syn__small_build *l, const float *x, int d) {
   return syn__append(l->c, &l->tables, &table, 1, sizeof table) ? 0 : table.place;
 }
 /* y = factor x + the row of its place in a table of rows of d numbers */
-static int syn__lower_places(syn__small_build *l, int x, int d, float factor, int32_t table) {
-  syn__small_bits f;
-  int32_t a[5] = {0, syn__lower_read(l, x), d, 0, table};
-  f.f = factor;
-  a[3] = f.i;
-  return syn__lower_row(l, SYN__SMALL_OP_places, a, 5, d, 1);
+static int syn__lower_places(syn__small_build *l, int x, float factor, int32_t table) {
+  int32_t a[5] = {0, 0, 0, syn__lower_word(factor), table};
+  return syn__lower_wise(l, SYN__SMALL_OP_places, x, a, 5);
 }
 /* A cache of x: int8 with a scale for each head. */
 static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
@@ -33614,6 +33721,12 @@ static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
   l->widest = syn__max(l->widest, c);
   syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
   return a[0];
+}
+
+/* y_h = sum_j p_j v_j, v a cache */
+static int syn__lower_values(syn__small_build *l, int v, int flags, int heads, int c) {
+  int32_t a[5] = {0, syn__lower_read(l, v), flags, heads, c};
+  return syn__lower_row(l, SYN__SMALL_OP_values, a, 5, heads * c, 0);
 }
 
 /* y = a f(b) of z = [a; b]; gate: place of f in syn__act_names */
@@ -33660,16 +33773,19 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
    >>small lowering   from a node of a network to instructions, in the order of the kinds
    ============================================================================================== */
 
-/* The interpreter knows the activations up to swish, and the tokenizers of no published model. */
+/* A product applies the activations up to swish. No tokenizer of a published model is known. */
 typedef char syn__small_acts[SYN__SWISH == 4 ? 1 : -1];
 typedef char syn__small_texts[SYN__PIECE_KIND == SYN__TEXT_LINE + 1 ? 1 : -1];
 
-static int syn__lower_add(syn__small_build *l, const syn_node *n) {
+static int syn__lower_sum(syn__small_build *l, int x, int y) {
   int32_t a[4];
-  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[2] = syn__lower_read(l, syn__lower_in(l, n, 1));
+  a[1] = syn__lower_read(l, x);
+  a[2] = syn__lower_read(l, y);
   a[3] = syn__lower_width(l, a[1]);
   return syn__lower_row(l, SYN__SMALL_OP_add, a, 4, a[3], 1);
+}
+static int syn__lower_add(syn__small_build *l, const syn_node *n) {
+  return syn__lower_sum(l, syn__lower_in(l, n, 0), syn__lower_in(l, n, 1));
 }
 
 /* rel_pos: its rows are those of its input; the attentions behind it have its biases. */
@@ -33682,22 +33798,36 @@ static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
                            n->n_param > 1 ? n->param[1] : -1, 0);
 }
 
-static int syn__lower_act(syn__small_build *l, const syn_node *n) {
+/* y = s x */
+static int syn__lower_factor(syn__small_build *l, int x, float s) {
+  int32_t a[4] = {0, 0, 0, syn__lower_word(s)};
+  return syn__lower_wise(l, SYN__SMALL_OP_factor, x, a, 4);
+}
+static int syn__lower_scale(syn__small_build *l, const syn_node *n) {
+  return syn__lower_factor(l, syn__lower_in(l, n, 0), syn__factor_of(n));
+}
+
+/* y = f(x), act: place of f in syn__act_names; x sigma(1.702 x) = swish(1.702 x) / 1.702 */
+static int syn__lower_apply(syn__small_build *l, int x, int act) {
+  const int quick = act == SYN__QUICK_GELU;
   int32_t a[4];
-  if (syn__act_of(n) > SYN__SWISH) return syn__lower_refuse(l, n, syn__act_names[syn__act_of(n)]);
-  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[2] = 1 + syn__act_of(n);
+  if (act == SYN__GELU_ERF) return syn__lower_wise(l, SYN__SMALL_OP_gelu_erf, x, a, 3);
+  if (quick) x = syn__lower_factor(l, x, 1.702f);
+  a[1] = syn__lower_read(l, x);
+  a[2] = 1 + (quick ? SYN__SWISH : act);
   a[3] = syn__lower_width(l, a[1]);
-  return syn__lower_row(l, SYN__SMALL_OP_apply, a, 4, a[3], 1);
+  x = syn__lower_row(l, SYN__SMALL_OP_apply, a, 4, a[3], 1);
+  return quick ? syn__lower_factor(l, x, 1.0f / 1.702f) : x;
+}
+static int syn__lower_act(syn__small_build *l, const syn_node *n) {
+  return syn__lower_apply(l, syn__lower_in(l, n, 0), syn__act_of(n));
 }
 
 /* act(x W^T + b), or its gate, of ff and of a window of cnn */
 static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
-  const int act = syn__act_of(n), gate = syn__gate_of(act);
-  if (act > SYN__SWISH && gate < 0) return syn__lower_refuse(l, n, syn__act_names[act]);
-  x = syn__lower_linear(l, x, n->param[0], n->n_param > 1 ? n->param[1] : -1,
-                        gate < 0 ? 1 + act : 0);
-  return gate < 0 ? x : syn__lower_gate(l, x, gate);
+  const int act = syn__act_of(n), gate = syn__gate_of(act), in = act <= SYN__SWISH;
+  x = syn__lower_linear(l, x, n->param[0], n->n_param > 1 ? n->param[1] : -1, in ? 1 + act : 0);
+  return in ? x : gate < 0 ? syn__lower_apply(l, x, act) : syn__lower_gate(l, x, gate);
 }
 static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
   return syn__lower_ff_act(l, n, syn__lower_in(l, n, 0));
@@ -33715,9 +33845,7 @@ static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
   const syn__norm_own *own = (const syn__norm_own *)n->own;
   int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
   syn__small_value *v = syn__lower_at(l, y);
-  syn__small_bits eps;
   if (y < 0) return -1;
-  eps.f = own->eps;
   v->anew = 1;
   v->made = -1;
   v->norm[1] = syn__lower_in(l, n, 0);
@@ -33725,7 +33853,7 @@ static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
   v->norm[3] = syn__lower_floats(l, l->g->params[n->param[0]].x, (size_t)d);
   if (n->n_param > 1) v->norm[4] = syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)d);
   else if (!own->rms) syn__lower_data(l, (size_t)d * sizeof(float), &v->norm[4]); /* bias=0 */
-  v->norm[5] = eps.i;
+  v->norm[5] = syn__lower_word(own->eps);
   return y;
 }
 
@@ -33748,13 +33876,12 @@ static int syn__lower_direction(syn__small_build *l, const syn_node *n, int dire
   op[1] = syn__lower_read(l, a);
   op[2] = syn__lower_read(l, p);
   op[4] = lstm ? syn__lower_state(l, own->n) : own->n;
-  return lstm ? syn__lower_row(l, SYN__SMALL_OP_lstm, op, 6, own->n, 0)
-              : syn__lower_row(l, SYN__SMALL_OP_gru, op, 5, own->n, 0);
+  return syn__lower_row(l, lstm ? SYN__SMALL_OP_lstm : SYN__SMALL_OP_gru, op, 5 + lstm, own->n, 0);
 }
 
-/* birnn: three segments. The rows run forward for direction 0, backward for direction 1, forward
-   again for all layers behind it, which read both outputs side by side. The states of the two
-   directions are rows of their own; both are 0 before the source is read. */
+/* birnn: three segments. The rows run forward for direction 0, backward for direction 1,
+   forward again for all layers behind it, which read both outputs side by side. Each
+   direction has states of its own. */
 static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int y[2];
@@ -33779,8 +33906,8 @@ static int syn__lower_ssru(syn__small_build *l, const syn_node *n) {
   syn__lower_emit(l, SYN__SMALL_OP_mix, mix, 5);
   return syn__lower_row(l, SYN__SMALL_OP_apply, relu, 4, width, 0);
 }
-/* A row that stays beside x; `out` copies what it reads to it. As all rows that stay, it is 0
-   before the first token, and a beam search copies it with its hypothesis. */
+/* A row that stays beside x; `out` copies what it reads to it. It is 0 before the first token,
+   and a beam search copies it with its hypothesis. */
 static int syn__lower_input_feed(syn__small_build *l, const syn_node *n) {
   int part[2];
   l->fed = part[0] = syn__lower_state(l, n->cache);
@@ -33804,7 +33931,7 @@ static int syn__lower_step(syn__small_build *l, const syn_node *n) {
     p = table + rows * d;
     syn__pos_rows(own, p, own->step, 1);
     for (i = 0; i < rows * d; i++) table[i] = own->table[i] + p[i % d];
-    y = syn__lower_places(l, syn__lower_in(l, n, 0), own->d, own->scale,
+    y = syn__lower_places(l, syn__lower_in(l, n, 0), own->scale,
                           syn__lower_positions(l, table, own->d));
   }
   syn__free(l->c, table);
@@ -33812,15 +33939,15 @@ static int syn__lower_step(syn__small_build *l, const syn_node *n) {
 }
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
-  if (own->places < l->config->max_len) return syn__lower_refuse(l, n, "the table");
+  if (own->places < l->config->max_len) return syn__lower_refuse(l, n, "so long a table");
   if (own->step >= 0) return syn__lower_step(l, n);
-  return syn__lower_places(l, syn__lower_in(l, n, 0), own->d, own->scale,
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->scale,
                            syn__lower_shared(l, own->table, own->d));
 }
 
 static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  return syn__lower_places(l, syn__lower_in(l, n, 0), p->shape[1], 1.0f,
+  return syn__lower_places(l, syn__lower_in(l, n, 0), 1.0f,
                            syn__lower_shared(l, p->x, p->shape[1]));
 }
 
@@ -33834,10 +33961,13 @@ static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
   return syn__lower_row(l, SYN__SMALL_OP_mix, a, 5, d, 2);
 }
 
+/* types: the row of the type, and a sum. */
 static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
+  const int code = n->n_in ? SYN__SMALL_OP_types : SYN__SMALL_OP_embed;
   const syn_param *p = &l->g->params[n->param[0]];
   int32_t a[4] = {0, p->shape[1], p->shape[0], syn__lower_matrix(l, n->param[0])};
-  return syn__lower_row(l, SYN__SMALL_OP_embed, a, 4, p->shape[1], 0);
+  const int y = syn__lower_row(l, code, a, 4, p->shape[1], 0);
+  return n->n_in ? syn__lower_sum(l, y, syn__lower_in(l, n, 0)) : y;
 }
 
 /* The normalization and the units of the integers: y = (unit q - mean) scale = gain q + offset. */
@@ -33868,15 +33998,13 @@ static int syn__lower_features(syn__small_build *l, const syn_node *n) {
 static int syn__lower_ngram(syn__small_build *l, const syn_node *n) {
   const syn__ngram *own = (const syn__ngram *)n->own;
   int32_t a[8] = {0, 0, 0, own->buckets, 0, 0, own->longest, own->shortest};
-  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[2] = syn__lower_width(l, a[1]);
   a[4] = syn__lower_matrix(l, n->param[0]);
   a[5] = syn__lower_state(l, own->longest);
-  return syn__lower_row(l, SYN__SMALL_OP_ngram, a, 8, a[2], 1);
+  return syn__lower_wise(l, SYN__SMALL_OP_ngram, syn__lower_in(l, n, 0), a, 8);
 }
 
-/* The encoder adds up its rows, which stay; the last program divides them. take=first: a segment
-   from the last row to the first copies each row over the one behind it, so the first stays. */
+/* The encoder adds up its rows, the last program divides the sum. take=first: a segment from
+   the last row to the first copies each row over the one behind, so the first stays. */
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
   const int first = syn__pool_first(n);
   int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
@@ -33893,7 +34021,8 @@ static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
 
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  syn__small_bits cap;
+  const float s = syn__softcap_of(n);
+  const int32_t cap = syn__lower_word(s);
   int32_t a[5] = {syn__lower_read(l, syn__lower_in(l, n, 0)), p->shape[0], p->shape[1]};
   if (l->outputs) {
     a[0] = syn__lower_linear(l, a[0], n->param[0], n->n_param > 1 ? n->param[1] : -1, 0);
@@ -33909,18 +34038,18 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);
   syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
-  cap.f = syn__softcap_of(n); /* behind `out`, where it finds it */
-  if (cap.f > 0.0f) syn__lower_emit(l, SYN__SMALL_OP_softcap, &cap.i, 1);
+  if (s > 0.0f) syn__lower_emit(l, SYN__SMALL_OP_softcap, &cap, 1); /* behind `out` */
   return a[0];
 }
 
 #define SYN__MAX_SMALL_HEADS 64
 
 /* Share s of the mixture of head h: softmax of alpha [H,n]. */
-static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h,
-                              int s) {
+static float syn__lower_share(const syn__small_build *l, const syn_node *n, int h, int s) {
+  const syn__att *a = syn__att_of(n);
+  const float *alpha = l->g->params[n->param[a->alpha]].x + h * a->n_scores;
   float share[SYN__MAX_SCORES];
-  l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
+  l->c->kernels->softmax(share, alpha, (size_t)a->n_scores);
   return share[s];
 }
 /* Scores [heads,size,size] that no input changes; share [heads] of a mixture, null: 1. */
@@ -33985,8 +34114,8 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
 }
 /* The biases of rel_pos as a table of scores, [heads,N,N] with N = max_len:
      S_h[i,j] += sum over all rel_pos of w[h, bucket(i - j)]
-   A row of it differs from the next one only by a shift, and a board could read one row of 2 N - 1
-   numbers; as a table it needs no instruction of its own. */
+   A row differs from the next one by a shift alone, but a table needs no instruction of
+   its own. */
 static void syn__lower_rel_pos(syn__small_build *l, const syn_node *n, int flags) {
   const syn__att *a = syn__att_of(n);
   const syn__rel_pos *r;
@@ -34024,7 +34153,7 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
   const syn__att *a = syn__att_of(n);
   int h, q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
                                syn__lower_bias(n, a->b_q), 0);
-  int32_t x[6] = {flags, 0, 0, 0, a->heads, a->c};
+  int32_t x[6] = {flags, 0, 0, 0, a->qk / a->c, a->c};
   float *factor;
   x[1] = syn__lower_read(l, syn__lower_rotated(l, a, q, a->heads));
   x[2] = syn__lower_read(l, k);
@@ -34060,21 +34189,6 @@ static void syn__lower_dense_output(syn__small_build *l, const syn_node *n, int 
   const syn__lower_block b = {p->x, l->g->params[n->param[w + 1]].x, p->shape[0], p->shape[1]};
   syn__lower_heads(l, u, &b, into, at);
 }
-/* Of a window of u, the taps of each head side by side: [heads,taps,units of a head]. A window is
-   [taps,heads,units], and the output layer of a head reads its own units of all taps. Copies in the
-   program cost less flash than weights with zeros for the units of other heads. */
-static int syn__lower_head_taps(syn__small_build *l, int u, const syn_conv *w, int heads) {
-  const int wide = syn__lower_width(l, u), c = wide / heads;
-  const int window = syn__lower_window(l, u, w->taps, 1, w->first);
-  const int y = syn__lower_new(l, w->taps * wide);
-  int h, i;
-  for (h = 0; h < heads && y >= 0 && window >= 0; h++)
-    for (i = 0; i < w->taps; i++) {
-      const int part = syn__lower_slice(l, window, i * wide + h * c, c);
-      syn__lower_copy(l, part, syn__lower_slice(l, y, (h * w->taps + i) * c, c));
-    }
-  return y;
-}
 /* 1: a layer of score s reads a window. */
 static int syn__lower_windows(const syn__att *a, int s) {
   if (a->score[s]->flags & SYN__NO_STAGES) return 0;
@@ -34082,11 +34196,21 @@ static int syn__lower_windows(const syn__att *a, int s) {
 }
 /* What the output layer of a score reads: x, or the hidden layer u, or windows of these. */
 static int syn__lower_hidden(syn__small_build *l, const syn_node *n, const syn__stages *st) {
-  int u = syn__lower_in(l, n, 0);
+  const int heads = syn__att_of(n)->heads, taps = st->second.taps;
+  int u = syn__lower_in(l, n, 0), c, y, h, i;
   if (st->first.taps > 1) u = syn__lower_window(l, u, st->first.taps, 1, st->first.first);
   if (st->hidden) u = syn__lower_linear(l, u, n->param[st->w1], n->param[st->b1], 1);
-  if (st->second.taps < 2) return u;
-  return syn__lower_head_taps(l, u, &st->second, syn__att_of(n)->heads);
+  if (taps < 2) return u;
+  c = syn__lower_width(l, u) / heads; /* a window is [taps,heads,c], y [heads,taps,c]:
+                              copies cost less flash than weights that are 0 for other heads */
+  u = syn__lower_window(l, u, taps, 1, st->second.first);
+  y = syn__lower_new(l, taps * heads * c);
+  for (h = 0; h < heads && u >= 0 && y >= 0; h++)
+    for (i = 0; i < taps; i++) {
+      const int part = syn__lower_slice(l, u, (i * heads + h) * c, c);
+      syn__lower_copy(l, part, syn__lower_slice(l, y, (h * taps + i) * c, c));
+    }
+  return y;
 }
 /* D and its variants: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b]. u: what the output layers
    read, -1: not made yet. */
@@ -34099,6 +34223,8 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, int 
   int32_t x[7] = {flags, 0, a->heads, fd ? a->heads : a->size, a->a, a->b};
   int y, more = -1;
   if (u < 0) u = syn__lower_hidden(l, n, st);
+  if (u >= 0 && (syn__lower_at(l, u)->anew || syn__lower_at(l, u)->segment != l->segment))
+    u = syn__lower_own(l, u);
   y = syn__lower_new(l, st->gated ? 2 * all : all);
   syn__lower_dense_output(l, n, u, w2, y, 0);
   if (st->gated) syn__lower_dense_output(l, n, u, w2 + 2, y, all);
@@ -34111,30 +34237,18 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, int 
   l->heads = syn__max(l->heads, a->heads);
   syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
 }
-/* Why a layer cannot be lowered, or null. */
-static const char *syn__lower_att_lacks(const syn__att *a, int max_len) {
-  int s, windows = 0;
-  if (a->window) return "window";
-  if (a->rope && a->places < max_len) return "the table of rope";
-  for (s = 0; s < a->n_scores; s++) {
-    if (syn__shares_output(a, s)) return "shared=1";
-    windows += !a->causal && syn__lower_windows(a, s);
-  }
-  /* heads would read parts of a row that another segment has made */
-  return windows > 1 ? "two scores by convolutions" : NULL;
-}
-/* Values and keys of every row into caches; behind that the scores of a row, their softmax, the
+/* Values and keys of every row become caches; then the scores of a row, their softmax, the
    weighted values, W_o. */
 static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  const char *lacks = syn__lower_att_lacks(a, l->config->max_len);
-  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
-  int hidden = -1; /* of the score that has windows */
+  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h;
+  int hidden[SYN__MAX_SCORES]; /* of the scores that have windows */
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
   float share[SYN__MAX_SMALL_HEADS];
-  int32_t x[5] = {0, 0, 0, a->heads, a->c};
-  if (lacks) return syn__lower_refuse(l, n, lacks);
+  int32_t mask[3] = {0, a->heads, a->window};
+  if (a->rope && a->places < l->config->max_len) return syn__lower_refuse(l, n, "so long a rope");
+  if (a->shared) return syn__lower_refuse(l, n, "shared=1");
   if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
   l->heads = syn__max(l->heads, a->heads);
   if (a->cross) l->program = SYN__SMALL_CACHE;
@@ -34143,34 +34257,89 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   v = syn__lower_store(l, v, a->heads / a->group, a->c);
   if (a->keyed >= 0) {
     k = syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], syn__lower_bias(n, a->b_k), 0);
-    k = syn__lower_rotated(l, a, k, a->heads / a->group);
-    k = syn__lower_store(l, k, a->heads / a->group, a->c);
+    k = syn__lower_rotated(l, a, k, a->kk / a->c);
+    k = syn__lower_store(l, k, a->kk / a->c, a->c);
   }
   l->program = program;
   if (!a->cross) syn__lower_segment(l, 0);
-  for (s = 0; s < a->n_scores; s++) /* a window begins a segment: no score may stand before it */
-    if (!a->causal && syn__lower_windows(a, s))
-      hidden = syn__lower_hidden(l, n, &a->stages[s]);
+  for (s = h = 0; s < a->n_scores; s++) { /* a window begins a segment; no score stands before */
+    hidden[s] = -1;
+    if (a->causal || !syn__lower_windows(a, s)) continue;
+    if (hidden[h] >= 0) hidden[h] = syn__lower_own(l, hidden[h]);
+    hidden[s] = syn__lower_hidden(l, n, &a->stages[s]);
+    h = s;
+  }
   for (s = 0; s < a->n_scores; s++) {
     int how = flags | (s ? SYN__SMALL_ADD : 0);
-    for (h = 0; h < a->heads; h++) {
-      share[h] = 1.0f;
-      if (a->mixed)
-        share[h] = syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s);
-    }
+    for (h = 0; h < a->heads; h++)
+      share[h] = a->mixed ? syn__lower_share(l, n, h, s) : 1.0f;
     if (s == a->keyed) syn__lower_keys(l, n, k, share, how | shared);
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
-    else syn__lower_dense(l, n, s, syn__lower_windows(a, s) ? hidden : -1, share, how);
+    else syn__lower_dense(l, n, s, hidden[s], share, how);
   }
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
-  x[1] = syn__lower_read(l, v);
-  x[2] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
-  y = syn__lower_row(l, SYN__SMALL_OP_values, x, 5, a->e, 0);
-  return syn__lower_linear(l, y, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
+  if (n->kind == &syn__kind_fixed_att) syn__lower_emit(l, SYN__SMALL_OP_fixed, &mask[1], 1);
+  mask[0] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
+  if (a->window && a->window < l->config->max_len)
+    syn__lower_emit(l, SYN__SMALL_OP_mask, mask, 3);
+  v = syn__lower_values(l, v, mask[0], a->heads, a->c);
+  return syn__lower_linear(l, v, n->param[a->w_o], syn__lower_bias(n, a->b_o), 0);
 }
 
-/* aop has no mask and no memory of other rows, so keys and values are matrices of weights: a head's
-   scores are a linear of its q, P = softmax(K q), its output one of their softmax, V^T P. */
+/* W_k u and u of the source become caches of one head,
+   whose scores `additive` makes. */
+static int syn__lower_mlp(syn__small_build *l, const syn_node *n) {
+  const int wide = syn__mlp_wide(n), program = l->program, u = syn__lower_in(l, n, 1);
+  const int d = l->g->values[n->out].shape[1];
+  int32_t op[6] = {0, 0, 0, 0, 1, wide};
+  int k, v, q;
+  l->program = SYN__SMALL_CACHE;
+  k = syn__lower_store(l, syn__lower_linear(l, u, n->param[SYN__MLP_W_K], -1, 0), 1, wide);
+  v = syn__lower_store(l, u, 1, d);
+  l->program = program;
+  q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__MLP_W_Q], -1, 0);
+  op[1] = syn__lower_read(l, q);
+  op[2] = syn__lower_read(l, k);
+  op[3] = syn__lower_floats(l, l->g->params[n->param[SYN__MLP_W_S]].x, (size_t)wide);
+  syn__lower_emit(l, SYN__SMALL_OP_additive, op, 6);
+  return syn__lower_values(l, v, 0, 1, d);
+}
+
+/* While the rows come, `outer` makes the sums E k and F v, which rings of one row keep; its
+   tables are the columns of E and F. dyn_taps applies the weights of a row to F v. */
+static int syn__lower_linformer(syn__small_build *l, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const int *w_q = n->param + a->param[0], w[2] = {w_q[1], n->param[a->w_v]};
+  const syn_param *e = &l->g->params[n->param[a->param[1]]];
+  float *columns = (float *)syn__alloc(l->c, e->size, sizeof *columns);
+  const size_t k = (size_t)a->k, N = (size_t)a->size;
+  int32_t sum[5] = {0, 0, a->k, a->e}, y[6] = {0, 0, 0, a->k, a->e, a->heads};
+  int32_t p[6] = {0, 0, 0, a->heads, a->e, a->k};
+  int sums[2], x = syn__lower_in(l, n, 0), q, i;
+  size_t j;
+  for (i = 0; i < 2; i++, e++) {
+    for (j = 0; j < k * N && columns; j++) columns[j % N * k + j / N] = e->x[j];
+    if (columns) sum[4] = syn__lower_positions(l, columns, a->k);
+    q = syn__lower_linear(l, x, w[i], -1, 0);
+    sum[0] = sums[i] = syn__lower_state(l, (int64_t)a->k * a->e);
+    sum[1] = syn__lower_read(l, q);
+    if (sum[0] >= 0) syn__lower_at(l, sum[0])->state = 2;
+    syn__lower_emit(l, SYN__SMALL_OP_outer, sum, 5);
+  }
+  syn__free(l->c, columns);
+  syn__lower_segment(l, 0);
+  q = syn__lower_factor(l, syn__lower_linear(l, x, w_q[0], -1, 0), a->scale);
+  p[1] = syn__lower_read(l, q);
+  p[2] = syn__lower_read(l, sums[0]);
+  q = syn__lower_row(l, SYN__SMALL_OP_products, p, 6, a->heads * a->k, 0);
+  y[1] = syn__lower_read(l, sums[1]);
+  y[2] = syn__lower_read(l, q);
+  q = syn__lower_row(l, SYN__SMALL_OP_dyn_taps, y, 6, a->e, 0);
+  return syn__lower_linear(l, q, n->param[a->w_o], -1, 0);
+}
+
+/* aop has no mask and no memory of other rows: a head's scores are a linear of its q, P =
+   softmax(K q), its output one of these, V^T P. */
 static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
   const syn__aop *a = syn__aop_of(n);
   const float *k = l->g->params[n->param[SYN__AOP_KEYS]].x;
@@ -34242,32 +34411,24 @@ static int syn__lower_mixes(syn__small_build *l, const syn_node *n, int w) {
   return flags;
 }
 /* norm(v) of every row into a cache, u beside it; then y = u (W norm(v) + b):
-     copy, store       x into a row of its own, since a slice of x has no rows; u; norm(v) as int8
+     copy, store       x and u into rows of their own; norm(v) as int8
      segment           the rest needs norm(v) of all rows
      score_table       row i of W as the scores of one head
      values, sgu       their sums, which no softmax makes shares; b_i and the gate */
 static int syn__lower_sgu(syn__small_build *l, const syn_node *n) {
   const int e = l->g->values[n->out].shape[1];
   const syn_param *p = l->g->params;
-  int32_t norm[6] = {0, 0, e}, values[5] = {0, 0, 0, 1, e}, a[6] = {0, 0, 0, e, 0, 1};
-  syn__small_bits eps;
-  int x, whole, u, v;
-  eps.f = SYN__NORM_EPS;
+  int32_t norm[6] = {0, 0, e}, a[6] = {0, 0, 0, e, 0, 1};
+  int whole, u, v;
   syn__lower_segment(l, 0);
-  x = syn__lower_read(l, syn__lower_in(l, n, 0));
-  whole = syn__lower_new(l, 2 * e);
-  syn__lower_copy(l, x, whole);
-  v = syn__lower_slice(l, whole, 0, e);
-  u = syn__lower_new(l, e);
-  syn__lower_copy(l, v, u);
+  whole = syn__lower_own(l, syn__lower_in(l, n, 0));
+  u = syn__lower_own(l, syn__lower_slice(l, whole, 0, e));
   norm[1] = syn__lower_slice(l, whole, e, e);
   norm[3] = syn__lower_floats(l, p[n->param[SYN__SGU_G]].x, (size_t)e);
   norm[4] = syn__lower_floats(l, p[n->param[SYN__SGU_B]].x, (size_t)e);
-  norm[5] = eps.i;
+  norm[5] = syn__lower_word(SYN__NORM_EPS);
   v = syn__lower_store(l, syn__lower_row(l, SYN__SMALL_OP_norm, norm, 6, e, 0), 1, e);
-  values[2] = syn__lower_mixes(l, n, SYN__SGU_W) | SYN__SMALL_NO_SOFTMAX;
-  values[1] = syn__lower_read(l, v);
-  v = syn__lower_row(l, SYN__SMALL_OP_values, values, 5, e, 0);
+  v = syn__lower_values(l, v, syn__lower_mixes(l, n, SYN__SGU_W) | SYN__SMALL_NO_SOFTMAX, 1, e);
   a[1] = syn__lower_read(l, v);
   a[2] = syn__lower_read(l, u);
   a[4] = syn__lower_positions(l, p[n->param[SYN__SGU_BIAS]].x, 1);
@@ -34337,6 +34498,9 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
     {&syn__kind_lin_att, syn__lower_lin_att}, {&syn__kind_aop, syn__lower_aop},
     {&syn__kind_sgu, syn__lower_sgu}, {&syn__kind_aft, syn__lower_aft},
+    {&syn__kind_types, syn__lower_embedding}, {&syn__kind_scale, syn__lower_scale},
+    {&syn__kind_fixed_att, syn__lower_att}, {&syn__kind_linformer, syn__lower_linformer},
+    {&syn__kind_mlp_src_att, syn__lower_mlp},
     {&syn__kind_mh_dot_src_att, syn__lower_att}, {&syn__kind_output, syn__lower_output}};
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {
@@ -34350,7 +34514,7 @@ static int syn__lower_node(syn__small_build *l, const syn_node *n) {
 /* -- places of values in RAM -- */
 
 static int syn__lower_region(const syn__small_build *l, const syn__small_value *v) {
-  if (v->state) return SYN__SMALL_STATE;
+  if (v->state) return v->state > 1 ? SYN__SMALL_RING : SYN__SMALL_STATE;
   if (v->program == SYN__SMALL_ENCODE) {
     if (v->cache || v->kept || v->until != v->group) return SYN__SMALL_ENCODER;
     if (v->last == v->segment) return SYN__SMALL_ROW;
@@ -34366,8 +34530,8 @@ static int syn__lower_times(const syn__small_build *l) {
   for (p = 0; p < 3; p++) most = l->code[p].count > most ? l->code[p].count : most;
   return (int)most + 1;
 }
-/* The regions of all values, and whose memory they have. A value takes the row of its alias where
-   that is read for the last time by its own instruction. */
+/* The regions of all values, and whose memory they have: that of the alias, where their own
+   instruction is the last that reads it. */
 static void syn__lower_rows(const syn__small_build *l) {
   syn__small_value *v = (syn__small_value *)l->values.items, *w;
   int i, count = (int)l->values.count;
@@ -34517,12 +34681,12 @@ static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t)
   }
   if (t->pieces) {
     syn__fail(l->c, SYN_E_VALUE, "a small model has no tokenizer of the kind %s: wanted without "
-              "tokenizers, then tokens in and out are numbers", t->type);
+              "tokenizers, with numbers as tokens", t->type);
     return 0;
   }
   if (t->flags & SYN_NFC) { /* boards have no room for its tables */
-    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s was learned "
-              "with SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
+    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s has "
+              "SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
     return 0;
   }
   if (!head) return 0;
@@ -34707,17 +34871,15 @@ static const char *syn__small_name(int32_t code) {
   return NULL;
 }
 
-/* What a program needs that runs the model, in the order of the list: the instructions that it has,
-   and how the configuration chooses tokens. */
+/* What a program needs that runs the model: its instructions, and how the configuration
+   chooses tokens. */
 static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_small_config *config,
                                    const syn_sink *sink) {
   char text[40];
-  int32_t code, p, at, used;
+  int32_t code;
   syn__small_print(c, sink, "#define SYN_SMALL_KINDS(X)");
   for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
-    for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
-      for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
-        used |= (w[at] & 255) == code;
+    int used = syn__small_first(w, code) != 0;
     if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
     if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
     if (code == SYN__SMALL_OP_rank) used = config && config->best > 0;
@@ -34743,9 +34905,9 @@ static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn
     if (used >> i & 1) syn__small_print(c, sink, names[i]);
 }
 
-/* What stands before the array. The include guard holds the hash of the array: a model that is
-   included again is left out, another one of the same name is an error of the compiler. A program
-   of two models needs what either has: it has all. */
+/* What stands before the array. The include guard holds the hash of the array: a model that
+   is included again is left out, another one of its name is an error of the compiler. A
+   program of two models has all instructions. */
 static void syn__small_embed_head(syn_context *c, const int32_t *w, size_t words,
                                   const syn_small_config *config, const char *name,
                                   const syn_sink *sink) {

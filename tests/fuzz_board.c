@@ -135,9 +135,11 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "res(dyn_conv(3)) -> lin_att -> softcap(2)", "i4", "smlad"},
       {"classify", "res(syn_att(V+CRC)) -> aop(2, 5) -> syn_att(GLU)", NULL, "i8", "smlad"},
       {"lm", NULL, "res(aft) -> sgu -> linear", "i8", "smlad"},
-      {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"}};
+      {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"},
+      {"seq2seq", "types(3) -> res(linformer(3)) -> fixed_att(8)",
+       "res(syn_att(V, window=2)) -> mlp_att(5) -> ff(8, gelu_erf) -> scale(2)", "i8", "rows"}};
   static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL,
-                                           NULL, "char", NULL, NULL, NULL, NULL, NULL};
+                                           NULL, "char", NULL, NULL, NULL, NULL, NULL, NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {

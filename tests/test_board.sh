@@ -142,17 +142,17 @@ has 'a network that does not fit' \
   '2 syn: train --board microbit: the network does not fit: flash * of 261120 bytes, [0-9]* too many; RAM *' \
   "$(train --board microbit $own --d-model 256)"
 has 'a layer that is not for boards' \
-  '2 syn: train --board pico2: a small model cannot have this kind of layer encoder.0 (linformer)' \
-  "$(train --board pico2 $own --d-model 8 --heads 2 --encoder linformer)"
+  '2 syn: train --board pico2: a small model cannot have more than 64 heads of layer encoder.0 (syn_att)' \
+  "$(train --board pico2 $own --d-model 130 --heads 2 --encoder 'syn_att(heads=65)')"
 is 'info of a layer that is not for boards says nothing else' \
-  'syn: a small model cannot have this kind of layer encoder.0 (linformer)' \
-  "$("$SYN" info --task classify --encoder linformer --d-model 8 --heads 2 --board pico2 2>&1)"
+  'syn: a small model cannot have more than 64 heads of layer encoder.0 (syn_att)' \
+  "$("$SYN" info --task classify --encoder 'syn_att(heads=65)' --d-model 65 --heads 1 --board pico2 2>&1)"
 # 12 tokens of a bag of n-grams: 36,389 instructions of the library were counted in the emulator
 got=$("$SYN" info --task classify --encoder 'ngram(3, 1000)' --d-model 32 --max-len 24 --src-vocab 44 --classes 2 \
   --board an386 --json | tail -n 1 | sed 's/.*"instructions":\([0-9]*\).*/\1/')
 is "instructions of a bag of n-grams: $got, within 10 %" 1 "$((got > 32750 && got < 40028))"
-has 'the layer, chosen with' '2 syn: train --board pico2: a small model cannot have *(linformer)' \
-  "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder linformer)"
+has 'the layer, chosen with' '2 syn: train --board pico2: a small model cannot have *(syn_att)' \
+  "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder 'linear(65)->syn_att(heads=65)')"
 has 'a network that fits' '0 syn: on an547: flash *--tokenizers yes --layout mve' \
   "$(train --board an547 $own --d-model 8 --heads 2)"
 has 'latency without a board' '2 syn: train --latency-ms 3 wants --board NAME' "$(train --latency-ms 3 $own)"
