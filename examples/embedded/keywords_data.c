@@ -1,17 +1,21 @@
 /* keywords_data.c   data for keywords.c: ten words and "other", spoken by espeak-ng.
 
      cc -O2 keywords_data.c -o keywords_data -lm
-     keywords_data train|few|valid|test|accent COUNT SEED  "label TAB numbers" for syn train, eval
-     keywords_data sounds COUNT SEED         "digits TAB label": words of test for keywords.c
+     keywords_data train COUNT SEED FOLDER   "label TAB numbers" for syn train, eval; FOLDER is a
+                                             copy of espeak-ng-data, to which it adds a voice
+     keywords_data few|valid|test|accent COUNT SEED  the same of other voices; few: of train's
+     keywords_data sounds COUNT SEED         "digits TAB label": words of valid for keywords.c
      keywords_data pack <FILE                makes lines of syn short, a character a number
      keywords_data unpack COPIES SEED <FILE  the reverse; copies differ in place, volume, noise
 
    The voices are variants of espeak-ng (of throat and mouth) times accents of English. `test` and
    `valid` have variants of their own, `accent` has those of test with an accent that no other part
    has. Words for "other" differ, too. Speed, pitch, volume, noise (5 to 35 dB below the word) and
-   place in the window are drawn at random. A word of `train` comes in three windows, each with
-   another length of the throat; `few` has the same voices, a window for each word. The parts and
-   sounds need the program espeak-ng, whose licence (GPL 3) is not one of what it speaks. */
+   place in the window are drawn at random. Of two words of `train` one is spoken by a voice whose
+   formants, pitch and breath are drawn, too. A word of it comes in four windows, each with another
+   length of the throat and another tilt of the spectrum; `few` has its variants, a window for each
+   word. The parts and sounds need the program espeak-ng, whose licence (GPL 3) is not one of what
+   it speaks. */
 #define _POSIX_C_SOURCE 200809L
 #include "../signals/random.h"
 #include "adpcm.h"
@@ -23,7 +27,7 @@
 enum { ROWS = 28, SAMPLES = SOUND_WINDOW + (ROWS - 1) * SOUND_HOP, NUMBERS = ROWS * SOUND_BANDS };
 enum { WAV_RATE = 22050, WAV_MOST = 4 * WAV_RATE, UNIT = 128 };
 enum { SILENCE = 24 * 256 };
-enum { COPIES = 3 }; /* windows of training from a word that was spoken once */
+enum { COPIES = 4 }; /* windows of training from a word that was spoken once */
 enum { WORDS = 10, OTHERS = 2 }; /* of 12 sounds two are "other" */
 
 static const char *const words[WORDS] = {"yes",  "no",    "up", "down", "left",
@@ -36,16 +40,16 @@ typedef struct part {
 static const char accents[] = "en-us en en-gb-x-rp en-gb-scotland en-gb-x-gbclan en-gb-x-gbcwmd "
                               "en-us-nyc";
 static const char unheard[] =
-    "m7 f5 klatt4 Andrea victor travis shelby sandro michel zac kaukovalta grandpa pablo Mike";
+    "m5 f2 klatt3 Lee grandma caleb belinda rob aunty RicishayMax Alex anika Alicia marcelo";
 static const char unheard_others[] =
-    "zero marvin sheila garden window music bottle seventy yellow robot lamp cheese thumb valley "
-    "cloud jacket bridge lesson pepper wolf";
+    "hundred oliver martha carpet mirror candle basket eleven purple radio torch cherry collar "
+    "pillow smoke ticket ferry tiger onion golf";
 static const part parts[] = {
     {"train",
-     "m1 m2 m3 m5 m6 m8 f1 f2 f4 klatt klatt3 klatt5 Alex Alicia Andy Annie Denis Diogo Gene "
-     "Henrique Hugo Jacky Lee Marco Mario Michael adam anika antonio aunty belinda benjamin "
-     "boris david ed edward grandma iven john linda marcelo max miguel norbert paul pedro "
-     "quincy rob",
+     "m1 m2 m3 m6 m8 f1 f4 f5 klatt klatt5 klatt6 Andrea Andy Annie AnxiousAndy Denis Diogo Gene "
+     "Henrique Hugo Jacky Marco Mario Michael Nguyen Storm adam announcer antonio benjamin boris "
+     "david ed edward edward2 gustave iven iven2 iven3 john linda michel miguel norbert pablo paul "
+     "pedro quincy grandpa",
      accents,
      "one two three four five six seven eight nine ten cat dog bird house tree happy wow bed "
      "learn follow forward visual backward water table chair green blue red black white "
@@ -55,9 +59,19 @@ static const part parts[] = {
      "flower grass leaf stone fire hand foot head eye mouth nose hair open close play quit "
      "back next low high fast slow big small warm ill good bad sit pop drop nap lift light "
      "ride wrong long cup nut hut goal coat soap tap dot got note known town drown brown "
-     "guess chess rest kept laugh cough soft"},
-    {"valid", "m4 f3 klatt2 robert steph Gene2", accents,
-     "hello summer winter computer engine finger guitar hammer island jungle kettle ladder"},
+     "guess chess rest kept laugh cough soft twelve thirty sixty thousand million second today "
+     "tomorrow monday friday sunday please thanks welcome never always under inside outside "
+     "north south pause finish cancel volume station market office church village forest desert "
+     "storm thunder spring banana lemon peach melon tomato potato carrot rice salad chicken pizza "
+     "cookie honey plate spoon fork knife bowl oven sofa blanket key wall floor garage fence "
+     "dress shirt shoe belt glove ring watch clock phone camera picture letter story dance violin "
+     "piano football running singing yet yell mess pub dawn theft own often oaf stock shop grow "
+     "ghost gold yawn yesterday arm bus duck nurse"},
+    {"valid", "m4 m7 f3 klatt2 klatt4 robert steph Mike kaukovalta sandro shelby travis victor zac",
+     accents,
+     "hello summer winter computer engine finger guitar hammer island jungle kettle ladder zero "
+     "marvin sheila garden window music bottle seventy yellow robot lamp cheese thumb valley cloud "
+     "jacket bridge lesson pepper wolf"},
     {"test", unheard, accents, unheard_others},
     {"accent", unheard, "en-029", unheard_others},
 };
@@ -75,15 +89,44 @@ static void draw(const char *list, char *word) {
 
 /* -- sounds -- */
 
+static const char *folder; /* espeak-ng-data */
+static char own[32];       /* the file of a voice that is drawn */
+
+/* Draws a voice. Returns 0 if its file cannot be written. Frequency, height and width of the nine
+   formants are in hundredths of those that espeak-ng has. */
+static int draw_voice(void) {
+  const double size = uniform(80, 125), pitch = uniform(65, 260);
+  char name[300];
+  FILE *file;
+  int i;
+  snprintf(name, sizeof name, "%s/voices/!v/%s", folder, own);
+  file = fopen(name, "w");
+  if (!file) return 0;
+  fprintf(file, "language variant\nname %s\npitch %d %d\n", own, (int)pitch,
+          (int)(pitch * uniform(1.1, 1.8)));
+  for (i = 0; i < 9; i++) {
+    const double spread = i == 1 ? 0.35 : 0.2;
+    const double at = size * uniform(1 - spread, 1 + spread), height = uniform(40, 140);
+    fprintf(file, "formant %d %d %d %d\n", i, (int)at, (int)height, (int)uniform(70, 160));
+  }
+  fprintf(file, "flutter %d\nroughness %d\nvoicing %d\nconsonants %d %d\n", (int)uniform(0, 8),
+          (int)uniform(0, 5), (int)uniform(30, 160), (int)uniform(60, 140), (int)uniform(60, 180));
+  if (uniform(0, 1) < 0.2) fprintf(file, "klatt %d\n", (int)uniform(1, 7));
+  if (uniform(0, 1) < 0.2) fprintf(file, "breath %d\n", (int)uniform(5, 100));
+  return !fclose(file);
+}
 /* Lets espeak-ng speak; returns the samples of 22,050 Hz. */
 static int speak(const part *p, const char *word, int16_t *wav) {
-  char accent[32], variant[32], command[200];
+  const int drawn = folder && uniform(0, 1) < 0.5;
+  char accent[32], variant[32], command[400];
   FILE *pipe;
   int byte, count = 0, n;
   draw(p->accents, accent);
   draw(p->variants, variant);
-  snprintf(command, sizeof command, "espeak-ng -v %s+%s -s %d -p %d --stdout %s", accent, variant,
-           (int)uniform(110, 190), (int)uniform(25, 75), word);
+  if (drawn && !draw_voice()) return 0;
+  snprintf(command, sizeof command, "espeak-ng %s%s%s -v %s+%s -s %d -p %d --stdout %s",
+           folder ? "--path='" : "", folder ? folder : "", folder ? "'" : "", accent,
+           drawn ? own : variant, (int)uniform(110, 190), (int)uniform(25, 75), word);
   pipe = popen(command, "r");
   if (!pipe) return 0;
   for (n = 0; (byte = getc(pipe)) != EOF; n++)
@@ -94,8 +137,8 @@ static int speak(const part *p, const char *word, int16_t *wav) {
   return pclose(pipe) ? 0 : count;
 }
 /* The sound between its first and last loud samples, at 8,000 Hz: up to 3,800 Hz are left by a
-   low-pass filter, a windowed sinc of 64 samples. `step` samples become 160: 441 for the voice as it
-   is, fewer for a longer throat, more for a shorter one. */
+   low-pass filter, a windowed sinc of 64 samples. `step` samples become 160: 441 for the voice as
+   it is, fewer for a longer throat, more for a shorter one. */
 static int resample(const int16_t *wav, int count, int step, double *x) {
   static double filter[160][64]; /* for each fraction of a sample */
   const double pi = 3.14159265358979, cut = 2 * 3800.0 / WAV_RATE;
@@ -118,13 +161,15 @@ static int resample(const int16_t *wav, int count, int step, double *x) {
   }
   return n;
 }
-/* Puts the word [count] at some place of the window, with noise and a volume. */
-static void mix(const double *x, int count, int16_t *sound) {
+/* Puts the word [count] at some place of the window, with noise and a volume. y[n] = x[n] + tilt
+   x[n-1] is the word that is heard. */
+static void mix(double *x, int count, double tilt, int16_t *sound) {
   const double volume = exp(uniform(log(1000), log(10000))), quiet = uniform(5, 35);
   const double color = uniform(0, 0.95), level = pow(10, -quiet / 20) * sqrt(1 - color * color);
   const int begin = (int)uniform(0, SAMPLES - count + 1);
   double power = 0, noise = 0;
   int i;
+  for (i = count - 1; i > 0; i--) x[i] += tilt * x[i - 1];
   for (i = 0; i < count; i++) power += x[i] * x[i] / count;
   for (i = 0; i < SAMPLES; i++) {
     const int at = i - begin;
@@ -179,7 +224,9 @@ static int make(const part *p, int as_sound, int count, int copies) {
       if (size < WAV_RATE / 10) return fprintf(stderr, "keywords_data: espeak-ng fails\n"), 1;
     }
     for (k = 0; k < copies; k++) {
-      mix(x, resample(wav, size, copies > 1 ? (int)uniform(370, 515) : 441, x), sound);
+      const int step = copies > 1 ? (int)uniform(360, 530) : 441;
+      const double tilt = copies > 1 ? uniform(-0.6, 0.6) : 0;
+      mix(x, resample(wav, size, step, x), tilt, sound);
       if (as_sound) put_sound(sound), printf("\t%s\n", label);
       else printf("%s", label), put_rows(sound), printf("\n");
     }
@@ -233,11 +280,16 @@ int main(int count, char **arguments) {
   state = (count > 3 ? strtoull(arguments[3], NULL, 10) : 1) * 77777u + 12345u;
   if (count == 2 && !strcmp(arguments[1], "pack")) return pack();
   if (count == 4 && !strcmp(arguments[1], "unpack") && n > 0) return unpack(n);
-  if (count == 4 && !strcmp(arguments[1], "sounds")) return make(&parts[2], 1, n, 1);
+  if (count == 4 && !strcmp(arguments[1], "sounds")) return make(&parts[1], 1, n, 1);
   if (count == 4 && !strcmp(arguments[1], "few")) return make(&parts[0], 0, n, 1);
-  for (i = 0; i < sizeof parts / sizeof *parts; i++)
+  if (count == 5 && !strcmp(arguments[1], "train")) {
+    folder = arguments[4];
+    snprintf(own, sizeof own, "own%d", atoi(arguments[3]));
+    return make(&parts[0], 0, n, COPIES);
+  }
+  for (i = 1; i < sizeof parts / sizeof *parts; i++)
     if (count == 4 && !strcmp(arguments[1], parts[i].name))
-      return make(&parts[i], 0, n, i ? 1 : COPIES);
-  return fprintf(stderr, "keywords_data train|few|valid|test|accent|sounds COUNT SEED, "
-                         "pack, unpack COPIES SEED\n"), 2;
+      return make(&parts[i], 0, n, 1);
+  return fprintf(stderr, "keywords_data train COUNT SEED FOLDER, few|valid|test|accent|sounds "
+                         "COUNT SEED, pack, unpack COPIES SEED\n"), 2;
 }

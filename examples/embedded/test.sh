@@ -130,7 +130,7 @@ else
   echo "boards: skipped, needs $missing"
 fi
 if have_riscv; then
-  for demo in dates dates_i4 gestures gestures_cnn gestures_att; do on rv32 $demo; done
+  for demo in dates dates_i4 gestures gestures_cnn gestures_att keywords; do on rv32 $demo; done
 else
   echo "rv32: skipped, needs $missing"
 fi
