@@ -13,15 +13,17 @@ int main(int count, char **words) {
   long steps = count > 1 + json ? atol(words[1 + json]) : 200;
   float loss = 0, last = 0;
   double least = 1e9, ms;
+  struct timespec begin, end;
   for (i = 2 + json; i < count; i++) {
     strcpy(page_memory(strlen(words[i]) + 1), words[i]);
     if (!page_set()) return fprintf(stderr, "%s\n", page_message()), 2;
   }
   if (!page_create()) return fprintf(stderr, "%s\n", page_message()), 1;
   while (page_steps() < steps && loss >= 0) {
-    clock_t start = clock();
+    timespec_get(&begin, TIME_UTC);
     loss = page_train();
-    ms = 1000.0 * (double)(clock() - start) / CLOCKS_PER_SEC;
+    timespec_get(&end, TIME_UTC);
+    ms = 1000.0 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec);
     if (loss >= 0) last = loss, least = ms < least ? ms : least;
   }
   if (loss < -1) return fprintf(stderr, "%s\n", page_message()), 1;
