@@ -1,0 +1,222 @@
+/* cost_fit.c   finds the numbers of cost_table.h from what instructions of small models took on
+   emulated boards.
+     cost_fit FOLDER table|errors <LINES
+
+   A line is "NAME FORMAT". FOLDER/NAME-FORMAT.bin is a model, FOLDER/NAME-FORMAT.CORE has a line for
+   each mark of cost.c. The same model runs here, so each mark gets its instruction and its terms.
+   table: of the networks fit_... and search_..., the numbers of each instruction, not below 0, whose relative
+   errors have the least sum of squares. errors: how far the table is from the totals. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../../synthesizer.h"
+#include "../../tools/cost.h"
+#include "../../tools/cost_table.h"
+
+enum { TERMS = sizeof cost_terms / sizeof *cost_terms, MOST = 16, SEARCHED = 255 };
+static const char *const cores[COST_CORES] = {"m0", "an385", "an386", "an547", "rv32"};
+
+/* An instruction that ran: its terms, what it took on each core; below 0: not counted. */
+typedef struct sample {
+  int code;
+  double x[MOST];
+  float took[COST_CORES];
+} sample;
+static sample *samples;
+static size_t count, capacity;
+static int searches; /* 1: a program with a beam or scores, whose other instructions do not count */
+
+/* The terms of an instruction: their places in the table. */
+static int terms_of(int code, int *at) {
+  int n = 0, i;
+  for (i = 0; i < TERMS; i++)
+    if (cost_terms[i].code == code && n < MOST) at[n++] = i;
+  return n;
+}
+
+typedef struct reader {
+  FILE *file[COST_CORES]; /* null: not counted on this core */
+} reader;
+static void see(void *user, const syn_small *s, int code, const int32_t *a) {
+  reader *r = (reader *)user;
+  sample *last = count ? samples + count - 1 : NULL, *next;
+  int at[MOST], n, i;
+  for (i = 0; i < COST_CORES; i++) { /* a mark: what the instruction before it took */
+    long took = -1;
+    if (r->file[i] && fscanf(r->file[i], "mark %ld ", &took) != 1)
+      fprintf(stderr, "too few marks on %s\n", cores[i]), exit(1);
+    if (last && last->code >= 0) last->took[i] = (float)took;
+  }
+  if (count == capacity) {
+    capacity = capacity ? 2 * capacity : 1 << 16;
+    samples = (sample *)realloc(samples, capacity * sizeof *samples);
+  }
+  next = samples + count++;
+  memset(next, 0, sizeof *next);
+  next->code = searches && code >= 0 && code != SYN__SMALL_OP_rank && code != SYN__SMALL_OP_beam
+                   ? SEARCHED : code;
+  for (n = code < 0 ? 0 : terms_of(code, at), i = 0; i < n; i++)
+    next->x[i] = cost_value(s, code, a, cost_terms[at[i]].term);
+  if (code >= 0 && !n) fprintf(stderr, "instruction %d has no terms\n", code), exit(1);
+}
+
+/* Runs a model; its samples are those behind `count`. 0: no core has counted it. */
+static int run(const char *folder, const char *name) {
+  static int32_t model[1 << 20];
+  static uint64_t ram[1 << 18];
+  static int source[65536];
+  static int16_t features[COST_ROWS * 256];
+  cost_input in = {source, features, 0, 0};
+  syn_small_config config;
+  reader r;
+  syn_small *s;
+  char path[300];
+  FILE *f;
+  int i, some = 0;
+  memset(&config, 0, sizeof config);
+  for (i = 0; i < COST_CORES; i++) {
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, cores[i]);
+    r.file[i] = fopen(path, "r");
+    some += r.file[i] != NULL;
+  }
+  snprintf(path, sizeof path, "%s/%s.bin", folder, name);
+  f = fopen(path, "rb");
+  if (!f || fread(model, 1, sizeof model, f) < 8) perror(path), exit(1);
+  fclose(f);
+  config.beam = model[0];
+  config.best = model[1];
+  s = syn_small_open(ram, sizeof ram, model + 2, sizeof model - 8, &config, &i);
+  if (!s) fprintf(stderr, "%s: error %d\n", path, i), exit(1);
+  cost_lengths(s, &in);
+  cost_fill(s, &in);
+  if (some) cost_run(s, &in, see, &r);
+  for (i = 0; i < COST_CORES; i++)
+    if (r.file[i]) fclose(r.file[i]);
+  return some;
+}
+
+/* The numbers of an instruction on a core: coordinate descent on sum ((x b - y) / y)^2, b >= 0.
+   0: it was not counted there. */
+static int find(int code, int core, int n, double *b) {
+  double A[MOST][MOST] = {{0}}, c[MOST] = {0};
+  size_t i;
+  int j, k, round, some = 0;
+  for (i = 0; i < count; i++) {
+    const sample *t = samples + i;
+    const double y = t->took[core];
+    if (t->code != code || y <= 0) continue;
+    some = 1;
+    for (j = 0; j < n; j++) {
+      c[j] += t->x[j] / y;
+      for (k = 0; k < n; k++) A[j][k] += t->x[j] * t->x[k] / (y * y);
+    }
+  }
+  for (round = 0; round < 100000; round++)
+    for (j = 0; j < n; j++) {
+      double rest = c[j];
+      if (A[j][j] <= 0) continue;
+      for (k = 0; k < n; k++) rest -= k == j ? 0 : A[j][k] * b[k];
+      b[j] = rest > 0 ? rest / A[j][j] : 0;
+    }
+  return some;
+}
+static void print(const cost_term *t, const double *each) {
+  int core;
+  printf("    COST(%s, \"%s\"", t->name, t->term);
+  for (core = 0; core < COST_CORES; core++) printf(each[core] < 5e-4 ? ", 0" : each[core] < 1000 ? ", %.4g" : ", %.0f", each[core]);
+  printf(")\n");
+}
+/* Bytes of code, of files FOLDER/code.CORE with lines "instruction bytes". */
+static void code(const char *folder) {
+  size_t i;
+  for (i = 0; i < sizeof cost_code / sizeof *cost_code; i++) {
+    double each[COST_CORES] = {0};
+    int core;
+    for (core = 0; core < COST_CORES; core++) {
+      char path[300], name[40];
+      double bytes;
+      FILE *f;
+      snprintf(path, sizeof path, "%s/code.%s", folder, cores[core]);
+      f = fopen(path, "r");
+      while (f && fscanf(f, "%39s %lf", name, &bytes) == 2)
+        if (!strcmp(name, cost_code[i].name)) each[core] = bytes;
+      if (f) fclose(f);
+      else each[core] = cost_code[i].each[core];
+    }
+    print(&cost_code[i], each);
+  }
+}
+static void table(const char *folder) {
+  static double each[TERMS][COST_CORES];
+  int at[MOST], n, i, j, core;
+  printf("/* cost_table.h   instructions of processors for each instruction of a small model, see cost.h. "
+         "Made\n   by `make -C examples/embedded cost`, which keeps the names and terms and finds the "
+         "numbers. A\n   new instruction needs its lines here, with zeros, and a network in "
+         "cost_models.c. */\nstatic const cost_term cost_terms[] = {\n"
+         "    /* instruction, term, Cortex-M0, M3, M4, M55, RV32IMC */\n");
+  for (i = 0; i < TERMS; i++) {
+    n = terms_of(cost_terms[i].code, at);
+    for (core = 0; core < COST_CORES && at[0] == i; core++) {
+      double b[MOST] = {0};
+      const int some = find(cost_terms[i].code, core, n, b);
+      for (j = 0; j < n; j++) each[at[j]][core] = some ? b[j] : cost_terms[at[j]].each[core];
+    }
+    print(&cost_terms[i], each[i]);
+  }
+  printf("};\n\n/* Bytes of the library's code. end: what all models have, with linear and out; segment: "
+         "the\n   tokenizers. */\nstatic const cost_term cost_code[] = {\n");
+  code(folder);
+  printf("};\n");
+}
+
+/* A line for a model: on each core the measured instructions and the error of the table. VERBOSE:
+   one for each of its kinds of instruction, too. */
+static void errors(const char *name, double *most) {
+  double took[64][COST_CORES] = {{0}}, told[64][COST_CORES] = {{0}};
+  int at[MOST], n, i, core, code;
+  size_t k;
+  for (k = 0; k < count; k++)
+    for (core = 0; core < COST_CORES && samples[k].code >= 0; core++) {
+      const double y = samples[k].took[core];
+      double x = 0;
+      code = samples[k].code;
+      n = terms_of(code, at);
+      for (i = 0; i < n; i++) x += samples[k].x[i] * cost_terms[at[i]].each[core];
+      if (y < 0) continue;
+      told[code][core] += x, told[63][core] += x;
+      took[code][core] += y, took[63][core] += y;
+    }
+  for (code = getenv("VERBOSE") ? 0 : 63; code < 64; code++) {
+    if (code < 63 && !terms_of(code, at)) continue;
+    for (k = 0, core = 0; core < COST_CORES; core++) k += took[code][core] > 0;
+    if (!k) continue;
+    printf("%-22s", code < 63 ? cost_terms[at[0]].name : name);
+    for (core = 0; core < COST_CORES; core++) {
+      const double error = took[code][core] > 0 ? told[code][core] / took[code][core] - 1 : 0;
+      if (took[code][core] > 0) printf(" %12.0f %+6.1f", took[code][core], 100 * error);
+      else printf(" %12s %6s", "-", "");
+      if (code == 63 && fabs(error) > most[core]) most[core] = fabs(error);
+    }
+    printf("\n");
+  }
+}
+
+int main(int argc, char **argv) {
+  char name[100], format[20], path[130];
+  double most[COST_CORES] = {0};
+  const int finds = argc == 3 && !strcmp(argv[2], "table");
+  int i;
+  if (argc != 3) return 2;
+  while (scanf("%99s %19s", name, format) == 2) {
+    if (finds && strncmp(name, "fit_", 4) && strncmp(name, "search_", 7)) continue;
+    searches = finds && *name == 's';
+    if (!finds) count = 0;
+    snprintf(path, sizeof path, "%s-%s", name, format);
+    if (run(argv[1], path) && !finds) errors(path, most);
+  }
+  if (finds) table(argv[1]);
+  else {
+    printf("%-22s", "most, %");
+    for (i = 0; i < COST_CORES; i++) printf(" %12s %6.1f", cores[i], 100 * most[i]);
+    printf("\n");
+  }
+  return 0;
+}
