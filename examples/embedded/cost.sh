@@ -88,7 +88,7 @@ for core in $cores; do
   done >"$folder/code.$core" || exit 1
 done
 $make "$OUT/cost_fit" || exit 1
-"$OUT/cost_fit" "$folder" table <"$folder/names" >"$folder/cost_table.h" || exit 1
+{ grep '^fit_' "$folder/names" && grep '^more_' "$folder/names"; } | "$OUT/cost_fit" "$folder" table >"$folder/cost_table.h" || exit 1
 cp "$folder/cost_table.h" ../../tools/cost_table.h
 $make "$OUT/cost_fit" || exit 1
-grep -v -e '^fit_' -e '^search_' "$folder/names" | "$OUT/cost_fit" "$folder" errors
+grep -v -e '^fit_' -e '^more_' "$folder/names" | "$OUT/cost_fit" "$folder" errors

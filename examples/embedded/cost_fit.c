@@ -4,14 +4,14 @@
 
    A line is "NAME FORMAT". FOLDER/NAME-FORMAT.bin is a model, FOLDER/NAME-FORMAT.CORE has a line for
    each mark of cost.c. The same model runs here, so each mark gets its instruction and its terms.
-   table: of the networks fit_... and search_..., the numbers of each instruction, not below 0, whose relative
+   table: of the networks fit_... and more_..., the numbers of each instruction, not below 0, whose relative
    errors have the least sum of squares. errors: how far the table is from the totals. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 #include "../../tools/cost.h"
 #include "../../tools/cost_table.h"
 
-enum { TERMS = sizeof cost_terms / sizeof *cost_terms, MOST = 16, SEARCHED = 255 };
+enum { TERMS = sizeof cost_terms / sizeof *cost_terms, MOST = 16, KNOWN = 255 };
 static const char *const cores[COST_CORES] = {"m0", "an385", "an386", "an547", "rv32"};
 
 /* An instruction that ran: its terms, what it took on each core; below 0: not counted. */
@@ -22,7 +22,8 @@ typedef struct sample {
 } sample;
 static sample *samples;
 static size_t count, capacity;
-static int searches; /* 1: a program with a beam or scores, whose other instructions do not count */
+static unsigned char known[256]; /* 1: a network fit_... has the instruction */
+static int more;                 /* 1: a network more_..., for others alone */
 
 /* The terms of an instruction: their places in the table. */
 static int terms_of(int code, int *at) {
@@ -51,8 +52,8 @@ static void see(void *user, const syn_small *s, int code, const int32_t *a) {
   }
   next = samples + count++;
   memset(next, 0, sizeof *next);
-  next->code = searches && code >= 0 && code != SYN__SMALL_OP_rank && code != SYN__SMALL_OP_beam
-                   ? SEARCHED : code;
+  next->code = more && code >= 0 && known[code] ? KNOWN : code;
+  if (code >= 0 && !more) known[code] = 1;
   for (n = code < 0 ? 0 : terms_of(code, at), i = 0; i < n; i++)
     next->x[i] = cost_value(s, code, a, cost_terms[at[i]].term);
   if (code >= 0 && !n) fprintf(stderr, "instruction %d has no terms\n", code), exit(1);
@@ -206,8 +207,8 @@ int main(int argc, char **argv) {
   int i;
   if (argc != 3) return 2;
   while (scanf("%99s %19s", name, format) == 2) {
-    if (finds && strncmp(name, "fit_", 4) && strncmp(name, "search_", 7)) continue;
-    searches = finds && *name == 's';
+    more = finds && !strncmp(name, "more_", 5);
+    if (finds && !more && strncmp(name, "fit_", 4)) continue;
     if (!finds) count = 0;
     snprintf(path, sizeof path, "%s-%s", name, format);
     if (run(argv[1], path) && !finds) errors(path, most);

@@ -3,7 +3,8 @@
      cost_models FOLDER    prints the lines "NAME FORMAT" of what it has written
 
    fit_...: each kind of layer in several widths and lengths, from which cost_fit.c finds the numbers
-   of cost_table.h. search_...: some of them with a beam or with scores. held_...: networks of other widths, chosen by chance, to see how good they are. */
+   of cost_table.h. more_...: for instructions that those do not have, of a beam, scores, a mask of
+   keys; it makes other instructions slower or faster. held_...: networks of other widths, chosen by chance, to see how good they are. */
 #include "../../synthesizer.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,57 +13,57 @@
 /* A number of a text: # is 3/2 of the width, made even; @ the width. */
 typedef struct network {
   const char *task, *encoder, *decoder;
-  int features, beam, best, i4, grown;
+  int features, beam, best, i4, grown, rare;
 } network;
 
 static const network fit[] = {
     {"seq2seq", "pos -> res_nd(syn_att(R+V)) -> res_nd(ffl(#)) -> norm",
-     "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, tanh)) -> norm", 0, 0, 0, 1, 0},
+     "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, tanh)) -> norm", 0, 0, 0, 1, 0, 0},
     {"seq2seq", "learn_pos -> res(rms_norm -> syn_att(D+V, bias=1)) -> res_nd(ffl(#, gelu)) -> norm",
-     "pos -> res_nd(syn_att(V+FD)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, swish)) -> norm", 0, 0, 2, 0, 0},
+     "pos -> res_nd(syn_att(V+FD)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, swish)) -> norm", 0, 0, 2, 0, 0, 0},
     {"seq2seq", "pos -> res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(#, sigmoid)) -> norm",
-     "pos -> res_nd(syn_att(FD)) -> res_nd(mh_dot_att) -> norm", 0, 3, 0, 0, 0},
+     "pos -> res_nd(syn_att(FD)) -> res_nd(mh_dot_att) -> norm", 0, 3, 0, 0, 0, 0},
     {"seq2seq", "cnn(#, 3, relu) -> linear -> res_nd(light_conv(5)) -> res_nd(dyn_conv(3)) -> norm",
      "pos -> res_nd(light_conv(5)) -> res_nd(dyn_conv(4)) -> res_nd(mh_dot_att) -> "
-     "cnn(#, 3) -> ff(glu)", 0, 0, 0, 0, 0},
-    {"classify", "ngram(3, 200) -> rnn(#) -> rnn(#, gru) -> norm", NULL, 0, 0, 0, 1, 1},
-    {"classify", "ngram(6, 300)", NULL, 0, 0, 2, 1, 0},
-    {"seq2seq", "birnn(#) -> linear", "rnn(@, gru) -> res_nd(mh_dot_att) -> rnn", 0, 0, 0, 0, 1},
-    {"lm", NULL, "pos -> ngram(3, 300, 1) -> res_nd(ffl(#)) -> norm -> softcap(9)", 0, 0, 0, 1, 0},
-    {"lm", NULL, "pos -> res(lin_att) -> norm -> softcap(9)", 0, 0, 2, 1, 0},
-    {"lm", NULL, "input_feed -> ssru(@) -> linear -> norm", 0, 3, 0, 1, 0},
-    {"lm", NULL, "pos -> res(aft) -> res(ff(#) -> sgu -> linear) -> norm", 0, 0, 0, 0, 0},
-    {"lm", NULL, "pos -> res(syn_att(Conv)) -> res(aop) -> norm", 0, 0, 0, 0, 0},
-    {"lm", NULL, "rope -> res(rms_norm -> syn_att(V, kv=1)) -> ff(#, swiglu) -> ff(@, geglu)", 0, 0, 0, 0, 0},
-    {"classify", "pos -> res(lin_att) -> ff(#, reglu) -> linear(@) -> norm", NULL, 0, 0, 0, 0, 0},
-    {"classify", "pos -> res(aft) -> res(ff(#) -> sgu -> linear) -> pool(first)", NULL, 0, 0, 0, 0, 0},
+     "cnn(#, 3) -> ff(glu)", 0, 0, 0, 0, 0, 0},
+    {"classify", "ngram(3, 200) -> rnn(#) -> rnn(#, gru) -> norm", NULL, 0, 0, 0, 1, 1, 0},
+    {"classify", "ngram(6, 300)", NULL, 0, 0, 2, 1, 0, 0},
+    {"seq2seq", "birnn(#) -> linear", "rnn(@, gru) -> res_nd(mh_dot_att) -> rnn", 0, 0, 0, 0, 1, 0},
+    {"lm", NULL, "pos -> ngram(3, 300, 1) -> res_nd(ffl(#)) -> norm -> softcap(9)", 0, 0, 0, 1, 0, 0},
+    {"lm", NULL, "pos -> res(lin_att) -> norm -> softcap(9)", 0, 0, 2, 1, 0, 0},
+    {"lm", NULL, "input_feed -> ssru(@) -> linear -> norm", 0, 3, 0, 1, 0, 0},
+    {"lm", NULL, "pos -> res(aft) -> res(ff(#) -> sgu -> linear) -> norm", 0, 0, 0, 0, 0, 0},
+    {"lm", NULL, "pos -> res(syn_att(Conv)) -> res(aop) -> norm", 0, 0, 0, 0, 0, 0},
+    {"lm", NULL, "rope -> res(rms_norm -> syn_att(V, kv=1)) -> ff(#, swiglu) -> ff(@, geglu)", 0, 0, 0, 0, 0, 0},
+    {"classify", "pos -> res(lin_att) -> ff(#, reglu) -> linear(@) -> norm", NULL, 0, 0, 0, 0, 0, 0},
+    {"classify", "pos -> res(aft) -> res(ff(#) -> sgu -> linear) -> pool(first)", NULL, 0, 0, 0, 0, 0, 0},
     {"tag", "highway(ff(@)) -> act(gelu) -> linear(#) -> act(tanh) -> act(swish) -> act -> act(sigmoid)",
-     NULL, 0, 0, 0, 0, 0},
-    {"classify", "linear(#) -> rnn(@, gru)", NULL, 5, 0, 0, 0, 1},
-    {"classify", "cnn(#, 5, relu) -> cnn(@, 3, relu, dilate=2) -> cnn(#, 5, relu, dilate=4)", NULL, 3, 0, 1, 0, 0},
-    {"regress_rows", "ff(#, tanh) -> ff(@, tanh) -> ff(#, tanh)", NULL, 16, 0, 0, 0, 0},
+     NULL, 0, 0, 0, 0, 0, 0},
+    {"classify", "linear(#) -> rnn(@, gru)", NULL, 5, 0, 0, 0, 1, 0},
+    {"classify", "cnn(#, 5, relu) -> cnn(@, 3, relu, dilate=2) -> cnn(#, 5, relu, dilate=4)", NULL, 3, 0, 1, 0, 0, 0},
+    {"regress_rows", "ff(#, tanh) -> ff(@, tanh) -> ff(#, tanh)", NULL, 16, 0, 0, 0, 0, 0},
     {"seq2seq", "types -> pos -> res_nd(linformer) -> res_nd(fixed_att) -> norm",
      "pos -> res_nd(syn_att(V, window=3)) -> res_nd(mlp_att) -> ff(#, gelu_erf) -> linear -> scale(2) -> "
-     "norm", 0, 0, 0, 0, 0}};
+     "norm", 0, 0, 0, 0, 0, 1}};
 
 /* Chains from which networks of other widths are made. */
 static const network held[] = {
     {"seq2seq", "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl(#))) -> norm",
-     "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl(#))) -> norm", 0, 0, 0, 0, 0},
+     "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl(#))) -> norm", 0, 0, 0, 0, 0, 0},
     {"seq2seq", "pos -> res_nd(light_conv(7)) -> res_nd(ffl(#)) -> norm",
-     "pos -> res_nd(light_conv(3)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, gelu)) -> norm", 0, 0, 0, 0, 0},
+     "pos -> res_nd(light_conv(3)) -> res_nd(mh_dot_att) -> res_nd(ffl(#, gelu)) -> norm", 0, 0, 0, 0, 0, 0},
     {"seq2seq", "pos -> res_nd(syn_att(D)) -> res_nd(syn_att(V)) -> norm",
-     "rnn(@) -> res_nd(mh_dot_att) -> norm", 0, 0, 2, 0, 0},
-    {"classify", "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(#, swish))) -> norm", NULL, 0, 0, 0, 0, 0},
-    {"classify", "cnn(#, 5, relu) -> pos(scale=0) -> res_nd(syn_att(R+D, heads=1)) -> norm", NULL, 3, 0, 0, 0, 0},
-    {"classify", "cnn(#, 5, relu) -> cnn(@, 5, relu, dilate=2) -> cnn(#, 5, relu, dilate=4)", NULL, 4, 0, 0, 0, 0},
-    {"classify", "linear(#) -> rnn(#, gru)", NULL, 3, 0, 1, 0, 0},
-    {"classify", "linear(@) -> rnn(#)", NULL, 6, 0, 0, 0, 0},
-    {"classify", "ngram(5, 500) -> dropout", NULL, 0, 0, 0, 0, 0},
-    {"tag", "birnn(#) -> ff(@) -> linear", NULL, 0, 0, 0, 0, 0},
-    {"lm", NULL, "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(#, gelu))) -> norm", 0, 0, 0, 0, 0},
-    {"lm", NULL, "rope -> repeat(2, res(rms_norm -> syn_att(V)) -> res(rms_norm -> ffl(#, swiglu)))", 0, 0, 0, 0, 0},
-    {"regress", "linear(#) -> ff(@, relu) -> pool", NULL, 8, 0, 0, 0, 0}};
+     "rnn(@) -> res_nd(mh_dot_att) -> norm", 0, 0, 2, 0, 0, 0},
+    {"classify", "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(#, swish))) -> norm", NULL, 0, 0, 0, 0, 0, 0},
+    {"classify", "cnn(#, 5, relu) -> pos(scale=0) -> res_nd(syn_att(R+D, heads=1)) -> norm", NULL, 3, 0, 0, 0, 0, 0},
+    {"classify", "cnn(#, 5, relu) -> cnn(@, 5, relu, dilate=2) -> cnn(#, 5, relu, dilate=4)", NULL, 4, 0, 0, 0, 0, 0},
+    {"classify", "linear(#) -> rnn(#, gru)", NULL, 3, 0, 1, 0, 0, 0},
+    {"classify", "linear(@) -> rnn(#)", NULL, 6, 0, 0, 0, 0, 0},
+    {"classify", "ngram(5, 500) -> dropout", NULL, 0, 0, 0, 0, 0, 0},
+    {"tag", "birnn(#) -> ff(@) -> linear", NULL, 0, 0, 0, 0, 0, 0},
+    {"lm", NULL, "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(#, gelu))) -> norm", 0, 0, 0, 0, 0, 0},
+    {"lm", NULL, "rope -> repeat(2, res(rms_norm -> syn_att(V)) -> res(rms_norm -> ffl(#, swiglu)))", 0, 0, 0, 0, 0, 0},
+    {"regress", "linear(#) -> ff(@, relu) -> pool", NULL, 8, 0, 0, 0, 0, 0}};
 
 static const char *folder;
 
@@ -162,9 +163,9 @@ int main(int argc, char **argv) {
       network plain = fit[i];
       plain.beam = plain.best = 0;
       sprintf(name, "fit_%02d_%d", (int)i, sizes[j][0]);
-      make(&c, &plain, name, sizes[j][0], sizes[j][1], fit[i].i4 && j % 2);
-      sprintf(name, "search_%02d_%d", (int)i, sizes[j][0]);
-      if ((fit[i].beam || fit[i].best) && j % 2)
+      if (!fit[i].rare) make(&c, &plain, name, sizes[j][0], sizes[j][1], fit[i].i4 && j % 2);
+      sprintf(name, "more_%02d_%d", (int)i, sizes[j][0]);
+      if (fit[i].rare || ((fit[i].beam || fit[i].best) && j % 2))
         make(&c, &fit[i], name, sizes[j][0], sizes[j][1], fit[i].i4);
     }
   for (i = 0; i < 2 * sizeof held / sizeof *held; i++) {
