@@ -188,6 +188,7 @@ typedef struct auto_fit {
   buffer saved[2];    /* tokenizers that were learned for it */
   int tokens[2];      /* of them */
   double least;       /* the share of the board that the nearest network needs; 0: none yet */
+  int late;           /* 1: it takes more than 16 times the latency, which no tokenizer changes */
   char nearest[300];
 } auto_fit;
 
@@ -293,6 +294,7 @@ static int auto_excess(void *user, const syn_choice *k) {
   if (f->least == 0.0 || share < f->least) {
     board_text(f->nearest, sizeof f->nearest, &need, &f->has);
     f->least = share;
+    f->late = need.part[BOARD_MS] > 16.0 * f->has.part[BOARD_MS];
   }
   if (4.0 * 56.0 * (f->tokens[0] + f->tokens[1]) > f->has.part[BOARD_FLASH] &&
       fit_smaller(f, &fewer))
@@ -308,7 +310,8 @@ static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
   syn_choice given = *k->choice;
   own.user = f;
   own.excess = f->b ? auto_excess : NULL;
-  while (syn_choose(c, &own, src, tgt, count) && f->least > 0.0 && fit_smaller(f, &given)) {
+  while (syn_choose(c, &own, src, tgt, count) && f->least > 0.0 && !f->late &&
+         fit_smaller(f, &given)) {
     syn_context_clear(c);
     *k->choice = given;
   }
