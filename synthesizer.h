@@ -31581,12 +31581,12 @@ static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_
 }
 
 /* An instruction whose work grows with a product of two sizes runs in parts, so that no
-   call waits for a large matrix or a long source:
+   call waits for a large matrix or a long source; those of linformer do not:
 
-     linear, out     four rows of the matrix: one panel
-     score_v, additive   a key of a head
-     values, aft     a column of a head
-     lin_att         a head
+     linear, out        four rows of the matrix: one panel
+     score_v, additive  a key of a head
+     values, aft        a column of a head
+     lin_att            a head
 
    s->part tells how many are done. What the parts share stays in s: the quantized input
    in s->q and s->x with its scale, the weights of the current head in s->weights. No other
@@ -32386,7 +32386,7 @@ static long syn__small_factor(syn_small *s, const int32_t *a) {
 
 /* gelu_erf y, x, n: y = x Phi(x)
    t = 1 / (1 + 0.2316419 |x|),  Phi(-|x|) = e^(-x^2/2) p(t)
-   The error is below 1e-7 (Abramowitz and Stegun 1964, 26.2.17). */
+   The error of Phi is below 1e-7 (Abramowitz and Stegun 1964, 26.2.17). */
 static long syn__small_gelu_erf(syn_small *s, const int32_t *a) {
   const float *x = syn__small_row(s, a[1], a[2]);
   float *y = syn__small_row(s, a[0], a[2]);
@@ -34201,8 +34201,9 @@ static int syn__lower_hidden(syn__small_build *l, const syn_node *n, const syn__
   if (st->first.taps > 1) u = syn__lower_window(l, u, st->first.taps, 1, st->first.first);
   if (st->hidden) u = syn__lower_linear(l, u, n->param[st->w1], n->param[st->b1], 1);
   if (taps < 2) return u;
-  c = syn__lower_width(l, u) / heads; /* a window is [taps,heads,c], y [heads,taps,c]:
-                              copies cost less flash than weights that are 0 for other heads */
+  /* a window is [taps,heads,c], y [heads,taps,c]: copies cost less flash than zeros for
+     other heads */
+  c = syn__lower_width(l, u) / heads;
   u = syn__lower_window(l, u, taps, 1, st->second.first);
   y = syn__lower_new(l, taps * heads * c);
   for (h = 0; h < heads && u >= 0 && y >= 0; h++)
