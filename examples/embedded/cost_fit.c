@@ -2,10 +2,11 @@
    emulated boards.
      cost_fit FOLDER table|errors <LINES
 
-   A line is "NAME FORMAT". FOLDER/NAME-FORMAT.bin is a model, FOLDER/NAME-FORMAT.CORE has a line for
-   each mark of cost.c. The same model runs here, so each mark gets its instruction and its terms.
-   table: of the networks fit_... and more_..., the numbers of each instruction, not below 0, whose relative
-   errors have the least sum of squares. errors: how far the table is from the totals. */
+   A line is "NAME FORMAT". FOLDER/NAME-FORMAT.bin is a model, FOLDER/NAME-FORMAT.CORE has a line
+   for each mark of cost.c. The same model runs here, so each mark gets its instruction and its
+   terms. table: of the networks fit_... and more_..., the numbers of each instruction, not below
+   0, whose relative errors have the least sum of squares. errors: how far the table is from the
+   totals. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 #include "../../tools/cost.h"
@@ -122,7 +123,10 @@ static int find(int code, int core, int n, double *b) {
 static void print(const cost_term *t, const double *each) {
   int core;
   printf("    COST(%s, \"%s\"", t->name, t->term);
-  for (core = 0; core < COST_CORES; core++) printf(each[core] < 5e-4 ? ", 0" : each[core] < 1000 ? ", %.4g" : ", %.0f", each[core]);
+  for (core = 0; core < COST_CORES; core++) {
+    if (each[core] < 5e-4) printf(", 0");
+    else printf(each[core] < 1000 ? ", %.4g" : ", %.0f", each[core]);
+  }
   printf(")\n");
 }
 /* Bytes of code, of files FOLDER/code.CORE with lines "instruction bytes". */

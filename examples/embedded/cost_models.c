@@ -1,10 +1,11 @@
-/* cost_models.c   networks whose instructions are counted, as files FOLDER/NAME.bin, what stands
-   before the array in the first two words, and FOLDER/NAME.safetensors.
+/* cost_models.c   networks whose instructions are counted, as files FOLDER/NAME-FORMAT.bin (two
+   words, the beam and the number of best candidates, then the array) and FOLDER/NAME.safetensors.
      cost_models FOLDER    prints the lines "NAME FORMAT" of what it has written
 
-   fit_...: each kind of layer in several widths and lengths, from which cost_fit.c finds the numbers
-   of cost_table.h. more_...: for instructions that those do not have, of a beam, scores, a mask of
-   keys; it makes other instructions slower or faster. held_...: networks of other widths, chosen by chance, to see how good they are. */
+   fit_...: each kind of layer in several widths and lengths, from which cost_fit.c finds the
+   numbers of cost_table.h. more_...: for instructions that those do not have, of a beam, scores, a
+   mask of keys, beside which other instructions are slower or faster. held_...: networks whose
+   widths are drawn at random, to see how good the numbers are. */
 #include "../../synthesizer.h"
 #include <stdio.h>
 #include <stdlib.h>
