@@ -370,6 +370,15 @@
 #endif
 #define SYN_VERSION_NUMBER 200 /* 10000 * major + 100 * minor + patch; syn_version() of a library */
 
+/* How public functions are linked: extern, or for example `static` in a program of one file, or
+   __declspec(dllexport) in a shared library. */
+#ifdef SYN_API
+#define SYN__API_GIVEN
+#else
+#define SYN_API extern
+#endif
+
+#ifndef SYN_SMALL
 #ifndef SYN_SELF
 /* The header includes itself by this name, once per ISA. A compiler that does not find it shows: */
 #define SYN_SELF "synthesizer.h" /* define SYN_SELF as the name of this file, if it is another */
@@ -386,11 +395,11 @@
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
    SYN_NO_TRAIN, defined by the user: a program reads models and runs them. The group TRAIN of >>api
    is neither declared nor compiled: gradients, tapes, training, the learning of tokenizers, checks
-   of kinds, and what writes files, since a program that decodes writes no models; to save one in
-   fewer bits is a task for a program with all, as the tool. A kind of your own may have `backward`,
-   which is not called: leave it out where SYN_NO_TRAIN is defined. syn_plan_of does not read the
-   configuration of training; training, activations and keep of its plan are 0. With SYN_NO_SIMD
-   there are no products of int8 either: decoders are of type f32.
+   of kinds, and what writes files, since a program that decodes writes no models. A kind of
+   your own may have `backward`, which is not called: leave it out where SYN_NO_TRAIN is
+   defined. syn_plan_of does not read the configuration of training; training, activations and
+   keep of its plan are 0. With SYN_NO_SIMD there are no products of int8 either: decoders are
+   of type f32.
    SYN_SMALL, defined by the user: nothing but small models, see >>small types.
 
    For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
@@ -408,14 +417,6 @@
    layer. With SYN_NO_TRAIN, names of parameters and nodes of a viewed model are "", and its
    syn_model_file is null. */
 
-/* How public functions are linked: extern, or for example `static` in a program of one file, or
-   __declspec(dllexport) in a shared library. */
-#ifdef SYN_API
-#define SYN__API_GIVEN
-#else
-#define SYN_API extern
-#endif
-
 #define SYN_MAX_THREADS 64
 #define SYN_MAX_TEXT 65536  /* bytes of an architecture text, also with its $NAMEs replaced */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
@@ -428,11 +429,11 @@
 #define SYN_MAX_PART 6      /* parts of them that syn_run_value shows by name */
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
+#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
+#endif /* !SYN_SMALL */
 
 /* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
-
-#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
 #ifdef __cplusplus
 extern "C" {
