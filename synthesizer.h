@@ -34313,22 +34313,22 @@ static int syn__lower_linformer(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const int *w_q = n->param + a->param[0], w[2] = {w_q[1], n->param[a->w_v]};
   const syn_param *e = &l->g->params[n->param[a->param[1]]];
-  float *columns = (float *)syn__alloc(l->c, e->size, sizeof *columns);
+  float *table = (float *)syn__alloc(l->c, e->size, sizeof *table);
   const size_t k = (size_t)a->k, N = (size_t)a->size;
   int32_t sum[5] = {0, 0, a->k, a->e}, y[6] = {0, 0, 0, a->k, a->e, a->heads};
   int32_t p[6] = {0, 0, 0, a->heads, a->e, a->k};
   int sums[2], x = syn__lower_in(l, n, 0), q, i;
   size_t j;
   for (i = 0; i < 2; i++, e++) {
-    for (j = 0; j < k * N && columns; j++) columns[j % N * k + j / N] = e->x[j];
-    if (columns) sum[4] = syn__lower_positions(l, columns, a->k);
+    for (j = 0; j < k * N && table; j++) table[j % N * k + j / N] = e->x[j];
+    if (table) sum[4] = syn__lower_positions(l, table, a->k);
     q = syn__lower_linear(l, x, w[i], -1, 0);
     sum[0] = sums[i] = syn__lower_state(l, (int64_t)a->k * a->e);
     sum[1] = syn__lower_read(l, q);
     if (sum[0] >= 0) syn__lower_at(l, sum[0])->state = 2;
     syn__lower_emit(l, SYN__SMALL_OP_outer, sum, 5);
   }
-  syn__free(l->c, columns);
+  syn__free(l->c, table);
   syn__lower_segment(l, 0);
   q = syn__lower_factor(l, syn__lower_linear(l, x, w_q[0], -1, 0), a->scale);
   p[1] = syn__lower_read(l, q);
