@@ -1470,8 +1470,7 @@ int main(void) {
       "pos -> res(fixed_att(8)) -> res_nd(fixed_att(4)) -> norm",
       "linear(36) -> pos -> res_nd(fixed_att(9)) -> norm", "pos -> res_nd(syn_att(GLU+R)) -> syn_att(GLU) -> norm",
       "pos -> res(syn_att(Conv+CRC)) -> res_nd(syn_att(CRC+V+BCRC+Conv, f=5, f2=3)) -> norm",
-      "pos -> res_nd(syn_att(V+R, window=3)) -> res(syn_att(FR+T, softmax=0, window=2)) -> syn_att(R, tile=4, window=1)"
-      " -> norm"};
+      "pos->res_nd(syn_att(V+R, window=3))->res(syn_att(FR+T, softmax=0, window=2))->syn_att(R, tile=4, window=1)->norm"};
   static const char *const decoders[] = {"pos -> ngram(3, 300, 1) -> norm",
                                          "pos -> res(lin_att) -> res_nd(lin_att(2, decay=0)) -> norm",
                                          "input_feed -> ssru -> linear -> norm",
