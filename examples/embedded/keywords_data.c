@@ -28,6 +28,7 @@ enum { ROWS = 28, SAMPLES = SOUND_WINDOW + (ROWS - 1) * SOUND_HOP, NUMBERS = ROW
 enum { WAV_RATE = 22050, WAV_MOST = 4 * WAV_RATE, UNIT = 128 };
 enum { SILENCE = 24 * 256 };
 enum { COPIES = 4 }; /* windows of training from a word that was spoken once */
+enum { FOLDER_MOST = 240 }; /* bytes of the path of espeak-ng-data */
 enum { WORDS = 10, OTHERS = 2 }; /* of 12 sounds two are "other" */
 
 static const char *const words[WORDS] = {"yes",  "no",    "up", "down", "left",
@@ -101,7 +102,7 @@ static int draw_voice(void) {
   int i;
   snprintf(name, sizeof name, "%s/voices/!v/%s", folder, own);
   file = fopen(name, "w");
-  if (!file) return 0;
+  if (!file) return perror(name), 0;
   fprintf(file, "language variant\nname %s\npitch %d %d\n", own, (int)pitch,
           (int)(pitch * uniform(1.1, 1.8)));
   for (i = 0; i < 9; i++) {
@@ -284,6 +285,9 @@ int main(int count, char **arguments) {
   if (count == 4 && !strcmp(arguments[1], "few")) return make(&parts[0], 0, n, 1);
   if (count == 5 && !strcmp(arguments[1], "train")) {
     folder = arguments[4];
+    if (strlen(folder) > FOLDER_MOST || strchr(folder, '\''))
+      return fprintf(stderr, "keywords_data: FOLDER has %d bytes; wanted at most %d, no quote '\n",
+                     (int)strlen(folder), FOLDER_MOST), 2;
     snprintf(own, sizeof own, "own%d", atoi(arguments[3]));
     return make(&parts[0], 0, n, COPIES);
   }
