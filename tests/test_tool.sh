@@ -806,6 +806,9 @@ ${CC:-cc} $CFLAGS net.c -o net && $RUN ./net <lines >net.out
 is 'embed: nine of ten outputs are those of run' yes \
   "$(paste net.out greedy | awk -F '\t' '$1 == $2 { n++ } END { print (n >= 36 ? "yes" : n) }')"
 refused 'no such board' 2 'syn: no board an38; the nearest is an385. *' info -m m --board an38
+refused 'a model of 2 GiB of RAM' 2 'syn: --board an386: the model needs 2 GiB of RAM or more *' \
+  train --data data.tsv -o large --board an386 --src-tokenizer char --tgt-tokenizer char --encoder norm \
+  --decoder 'repeat(30, res(syn_att(V)) -> res(mh_dot_att))' --d-model 64 --heads 64 --max-len 65535
 
 rm -f ./*.tmp # of killed trainings
 (ulimit -f 8 && train $net -o m --steps 1 --warmup 1 --json >log 2>err)

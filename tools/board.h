@@ -154,6 +154,11 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
   int tokens;
   if (c->status) return c->status;
   ram = syn_small_ram(array.at, array.size, config);
+  if (ram == SYN_SMALL_E_RAM)
+    fail(WRONG_USE, "--board %s: the model needs 2 GiB of RAM or more with max_len %d; the board "
+         "has %d KiB", b->name, syn_model_config(m)->max_len, b->ram);
+  if (ram < 0 && ram != SYN_SMALL_E_VALUE)
+    fail(WRONG_USE, "--board %s: the array of the model does not open, error %ld", b->name, ram);
   if (ram < 0)
     fail(WRONG_USE, "info --board: beam %d, best %d; wanted a beam of 1 to %d, 1 for classify and "
          "tag, and best candidates only without a beam, of a model that chooses tokens or classes",
