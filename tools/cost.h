@@ -97,6 +97,37 @@ static inline int32_t cost_inputs(const syn_small *s, int32_t operand, int32_t n
   for (i = 0; i < n; i++) count += x[i] < 0.0f || x[i] > 0.0f;
   return count;
 }
+/* Of values: keys whose weight is not 0. Masked ones are cheap without floating point. */
+static inline int32_t cost_weights(const syn_small *s, const int32_t *a) {
+  const int32_t keys = syn__small_keys(s, a[2]);
+  const float *score = s->scores;
+  int32_t h, j, count = 0;
+  for (h = 0; h < a[3] && !(a[2] & SYN__SMALL_NO_SOFTMAX); h++, score += keys) {
+    float most = score[0];
+    for (j = 1; j < keys; j++)
+      if (score[j] > most) most = score[j];
+    for (j = 0; j < keys; j++) count += score[j] - most > -87.0f;
+  }
+  return count;
+}
+/* Of window: rows of the source in it; the others are 0. */
+static inline int32_t cost_window(const syn_small *s, const int32_t *a) {
+  int32_t k, count = 0;
+  for (k = 0; k < a[3]; k++) {
+    const int64_t row = (int64_t)s->row + a[4] + (int64_t)k * a[5];
+    count += row >= 0 && row < s->sources;
+  }
+  return count;
+}
+/* Of fixed: logarithms, see syn__small_fixed. */
+static inline int32_t cost_logarithms(const syn_small *s, int32_t heads) {
+  const int32_t n = s->sources, i = s->row;
+  int32_t count = heads < 3 ? heads : 3;
+  if (heads > 3) count += i > 1 ? i - 1 : 1;
+  if (heads > 4) count += n - i > 2 ? n - i - 2 : 1;
+  if (heads > 5) count += (heads < 7 ? heads - 5 : 2) * n;
+  return count;
+}
 static inline double cost_factor(const syn_small *s, int code, const int32_t *a, char letter) {
   const int linear = code == SYN__SMALL_OP_linear, last = code == SYN__SMALL_OP_values ? 2 : 0;
   const int32_t *out = linear ? a + 3 : a + 1; /* n, k, place of a matrix [n,k], bias */
@@ -108,11 +139,13 @@ static inline double cost_factor(const syn_small *s, int code, const int32_t *a,
     case 'F': return s->feed != 0;              /* a row of features was fed */
     case 'k': return syn__small_keys(s, flags); /* keys of an attention */
     case '+': return (flags & SYN__SMALL_ADD) != 0;
-    case 's': return !(flags & SYN__SMALL_NO_SOFTMAX);
+    case 'E': return cost_weights(s, a);
     case 'r': return syn__small_round4(a[5]); /* of score_v: bytes of a head */
     case 'm': return syn__small_round4(out[0]) * cost_factor(s, code, a, 'C'); /* multiply-adds */
     case 'C': return syn__small_matrix_at(s, place, out[0], out[1]).cols; /* with zeros behind k */
     case 'x': return cost_inputs(s, a[linear], out[1]);
+    case 'z': return cost_inputs(s, a[1], a[3] * a[4]); /* of taps: of the window */
+    case 'w': return cost_window(s, a);
     case 'i': return s->w[place] == SYN__SMALL_i4;
     case 'j': return s->w[place] != SYN__SMALL_i4;
     case 'b': return (code == SYN__SMALL_OP_norm ? a[4] : out[3]) != 0; /* there is a bias */
@@ -122,6 +155,11 @@ static inline double cost_factor(const syn_small *s, int code, const int32_t *a,
     case 'S': return a[2] == 4; /* sigmoid */
     case 'W': return a[2] == 5; /* swish */
     case 'c': return syn__small_cap(a) > 0.0f;
+    case 'p': return s->row;     /* places before this one */
+    case 'n': return s->sources;
+    case 'L': return cost_logarithms(s, a[0]);
+    case 'f': return a[0] < 7 ? a[0] : 7; /* of fixed: heads with fixed weights, the others */
+    case 'v': return a[0] > 7 ? a[0] - 7 : 0;
     case 'h': return (a[5] < a[4] ? a[5] : a[4]) / 2; /* of rotate: pairs of a head */
     case 'g': return cost_grams(s, a);                /* of ngram: hashes, and rows that are added */
     case 'H': n = cost_grams(s, a) - a[7] + 1; return n > 0 ? n : 0;

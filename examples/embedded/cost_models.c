@@ -45,7 +45,11 @@ static const network fit[] = {
     {"regress_rows", "ff(#, tanh) -> ff(@, tanh) -> ff(#, tanh)", NULL, 16, 0, 0, 0, 0, 0},
     {"seq2seq", "types -> pos -> res_nd(linformer) -> res_nd(fixed_att) -> norm",
      "pos -> res_nd(syn_att(V, window=3)) -> res_nd(mlp_att) -> ff(#, gelu_erf) -> linear -> scale(2) -> "
-     "norm", 0, 0, 0, 0, 0, 1}};
+     "norm", 0, 0, 0, 1, 0, 1},
+    {"seq2seq", "pos -> res_nd(light_conv(9)) -> res_nd(dyn_conv(12)) -> norm",
+     "pos -> res_nd(light_conv(15)) -> res_nd(light_conv(3)) -> res_nd(mh_dot_att) -> norm", 0, 0, 0, 0, 0, 0},
+    {"classify", "types -> pos -> linear(24) -> res_nd(fixed_att(8)) -> res_nd(linformer(9)) -> "
+     "res_nd(fixed_att(12)) -> res_nd(fixed_att(6)) -> linear -> norm", NULL, 0, 0, 0, 0, 0, 1}};
 
 /* Chains from which networks of other widths are made. */
 static const network held[] = {
@@ -64,7 +68,17 @@ static const network held[] = {
     {"tag", "birnn(#) -> ff(@) -> linear", NULL, 0, 0, 0, 0, 0, 0},
     {"lm", NULL, "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(#, gelu))) -> norm", 0, 0, 0, 0, 0, 0},
     {"lm", NULL, "rope -> repeat(2, res(rms_norm -> syn_att(V)) -> res(rms_norm -> ffl(#, swiglu)))", 0, 0, 0, 0, 0, 0},
-    {"regress", "linear(#) -> ff(@, relu) -> pool", NULL, 8, 0, 0, 0, 0, 0}};
+    {"regress", "linear(#) -> ff(@, relu) -> pool", NULL, 8, 0, 0, 0, 0, 0},
+    {"classify", "pos -> res(light_conv(31))", NULL, 0, 0, 0, 0, 0, 0},
+    {"seq2seq", "pos -> res_nd(light_conv(21)) -> res_nd(dyn_conv(25)) -> norm",
+     "pos -> res_nd(light_conv(11)) -> res_nd(dyn_conv(7)) -> res_nd(mh_dot_att) -> norm", 0, 0, 0, 0, 0, 0},
+    {"classify", "pos -> linear(48) -> res(fixed_att(8))", NULL, 0, 0, 0, 0, 0, 0},
+    {"tag", "types -> pos -> linear(60) -> res_nd(fixed_att(5)) -> res_nd(fixed_att(10)) -> linear", NULL, 0, 0, 0, 0,
+     0, 0},
+    {"classify", "types -> pos -> res(linformer(20)) -> ff(#, gelu_erf) -> linear", NULL, 0, 0, 0, 0, 0, 0},
+    {"seq2seq", "types -> pos -> res_nd(linformer(14)) -> res_nd(fixed_att(4)) -> norm",
+     "pos -> res_nd(syn_att(V, window=9)) -> res_nd(mlp_att(#)) -> ff(#, gelu_erf) -> linear -> scale(3) -> norm",
+     0, 0, 0, 0, 0, 0}};
 
 static const char *folder;
 
