@@ -429,11 +429,12 @@
 #define SYN_MAX_PART 6      /* parts of them that syn_run_value shows by name */
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
-#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 #endif /* !SYN_SMALL */
 
 /* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
+
+#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
 #ifdef __cplusplus
 extern "C" {
