@@ -11822,10 +11822,11 @@ static const syn_kind syn__kind_output = {
    window=w: sliding window (Beltagy et al. 2020, section 3.1): query i sees no key w or more places
    away from it; in a decoder the w keys up to its own.
    A mixture of scores (Tay et al. 2021) is S = sum_s alpha_s S_s, alpha = softmax of a
-   learned vector per head.
+   learned vector per head; mix=free: the vector itself, for one score a learned temperature.
    saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
    of later convolutions; its k in a block of 16 keys. */
 
+enum { SYN__MIX_ALPHA = 1, SYN__MIX_FREE };
 #ifndef SYN_SCORES
 #define SYN_SCORES(X) \
   X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu) X(t)
@@ -11934,7 +11935,8 @@ typedef struct syn__att {
   int ev, kk;         /* columns of v, e / group; of k, qk / group */
   int window;         /* see syn__causal_range */
   int size;           /* N, or the tile */
-  int tile, causal, cross, softmax, shared, mixed, all_tables;
+  int tile, causal, cross, softmax, shared, all_tables;
+  int mixed;                           /* SYN__MIX_...; 0: each alpha is 1 */
   int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__UNMIXED */
   int keyed;                           /* index of the score with keys, V; -1: none */
   int k, a, b;                         /* of FR, of FD */
@@ -12097,12 +12099,13 @@ static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-/* A parameter [H,cols] of zeros: biases, alpha. */
-static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int cols) {
+/* A parameter [H,cols] that begins with `value`: biases, alpha. */
+static syn_status syn__att_table_of(syn_build *b, syn_node *n, const char *name, int cols,
+                                    double value) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
   shape[1] = cols;
-  return syn__table_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
+  return syn__table_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, value), 2, shape);
 }
 /* A parameter [H,rows,cols]. */
 static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
@@ -13038,7 +13041,7 @@ static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int cols,
   shape[3] = st->head_units;
   /* syn__table_dots reads it as it is */
   syn__table_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1);
-  return bias ? syn__att_table_zero(b, n, bias, cols) : b->c->status;
+  return bias ? syn__att_table_of(b, n, bias, cols, 0.0) : b->c->status;
 }
 
 /* 1: the argument shared=1 applies to score s. */
@@ -13683,7 +13686,7 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
      S = sum_s alpha_s S_s + bias    P = softmax(S + causal mask)    Y = Pd v    out = Y W_o^T
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
      dS_i = P_i (dP_i - P_i . dP_i)    dS_s = alpha_s dS    dbias = dS
-     dalpha_s = alpha_s (g_s - sum_k alpha_k g_k),  g_s = sum of dS_ij S_s,ij
+     dalpha_s = alpha_s (g_s - sum_k alpha_k g_k),  g_s = sum of dS_ij S_s,ij;  mix=free: g_s
 
    forward   v = u W_v^T, `prepare` of every score; one task per sentence and head (scores, mixture,
              causal mask, softmax, dropout, times v); W_o
@@ -13702,14 +13705,18 @@ static const syn__score *const syn__scores[] = {SYN_SCORES(SYN__SCORE)};
 
 /* -- the mixture -- */
 
-/* alpha [n_scores] of head h: softmax of the learned vector; all 1 for mix=sum */
+/* alpha [n_scores] of head h, made of the learned vector, which mix=sum does not have: all 1. */
+static void syn__alpha_of(const syn_kernels *k, const syn__att *a, const float *learned, int h,
+                          float *alpha) {
+  const size_t count = (size_t)a->n_scores;
+  size_t s;
+  for (s = 0; s < count; s++) alpha[s] = 1.0f;
+  if (a->mixed == SYN__MIX_ALPHA) k->softmax(alpha, learned + (size_t)h * count, count);
+  if (a->mixed == SYN__MIX_FREE) memcpy(alpha, learned + (size_t)h * count, count * sizeof *alpha);
+}
 static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha) {
   const syn__att *a = syn__att_of(n);
-  int s;
-  for (s = 0; s < a->n_scores; s++) alpha[s] = 1.0f;
-  if (a->mixed)
-    t->k->softmax(alpha, syn_weight(t, n, a->alpha) + (size_t)(h * a->n_scores),
-                  (size_t)a->n_scores);
+  syn__alpha_of(t->k, a, a->mixed ? syn_weight(t, n, a->alpha) : NULL, h, alpha);
 }
 
 /* `prepare` of every score. The score with keys is first: D may read its q. */
@@ -13741,8 +13748,8 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o)
   float alpha[SYN__MAX_SCORES];
   int s;
   syn__alpha(t, n, o->h, alpha);
-  if (a->n_scores == 1) syn__score_fill(t, n, 0, o, o->p);
-  for (s = 0; s < a->n_scores && a->n_scores > 1; s++) {
+  if (a->n_scores == 1 && !a->mixed) syn__score_fill(t, n, 0, o, o->p);
+  for (s = 0; s < a->n_scores && (a->mixed || a->n_scores > 1); s++) {
     float *score = syn__head_kept(t, n, o, a->kept[s]);
     if (!score) score = o->z;
     syn__score_fill(t, n, s, o, score);
@@ -14100,7 +14107,7 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
   return SYN_OK;
 }
 
-static const char *const syn__mix_names[] = {"alpha", "sum"};
+static const char *const syn__mix_names[] = {"alpha", "sum", "free"};
 
 /* Arguments of V. Shared heads of v need its backward pass, which goes sentence by sentence; a
    hidden layer relu(q) divides by the scale. */
@@ -14119,7 +14126,7 @@ static syn_status syn__att_v_options(syn_build *b, const syn__att *a) {
 /* The other arguments, and which of them go together. A score with a table of N limits the length
    of sentences, except with tile. */
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, any = 0, every = ~0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
+  int s, any = 0, every = ~0, mix = syn_arg_word(b, "mix", syn__mix_names, 3, 0);
   a->rel_pos = b->rel_pos;
   if (a->rel_pos && a->rel_pos->heads != a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "the rel_pos before it has %d heads, this layer %d",
@@ -14130,7 +14137,7 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
   a->std = syn_arg_float(b, "std", -1.0f, 1e-6f, 1e6f);
-  a->mixed = a->n_scores > 1 && mix == 0;
+  a->mixed = mix == 2 ? SYN__MIX_FREE : mix == 0 && a->n_scores > 1 ? SYN__MIX_ALPHA : 0;
   a->causal = b->decoder;
   for (s = 0; s < a->n_scores; s++) {
     any |= a->score[s]->flags;
@@ -14202,7 +14209,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (b->decoder && a->keyed >= 0) n->key_cache = a->kk;
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
   a->alpha = n->n_param;
-  if (a->mixed) syn__att_table_zero(b, n, "alpha", a->n_scores);
+  if (a->mixed)
+    syn__att_table_of(b, n, "alpha", a->n_scores, a->mixed == SYN__MIX_FREE ? 1.0 : 0.0);
   n->cache = a->cache;
   return syn__att_buffers(b, n, a);
 }
@@ -14320,7 +14328,7 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
       if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
   }
 }
-/* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
+/* dalpha_s, with g_s summed over sentences. */
 static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   const syn__att *a = syn__att_of(n);
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
@@ -14331,7 +14339,8 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
       g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
   for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
   for (s = 0; s < a->n_scores; s++)
-    syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
+    syn_dweight(t, n, a->alpha)[h * a->n_scores + s] +=
+        a->mixed == SYN__MIX_FREE ? g[s] : alpha[s] * (g[s] - mean);
 }
 /* Items: heads. Gradients that sentences share are summed in the order of the sentences, so that
    the number of threads changes no bit. */
@@ -34046,12 +34055,11 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
 
 #define SYN__MAX_SMALL_HEADS 64
 
-/* Share s of the mixture of head h: softmax of alpha [H,n]. */
+/* alpha of score s of head h. */
 static float syn__lower_share(const syn__small_build *l, const syn_node *n, int h, int s) {
   const syn__att *a = syn__att_of(n);
-  const float *alpha = l->g->params[n->param[a->alpha]].x + h * a->n_scores;
   float share[SYN__MAX_SCORES];
-  l->c->kernels->softmax(share, alpha, (size_t)a->n_scores);
+  syn__alpha_of(l->c->kernels, a, a->mixed ? l->g->params[n->param[a->alpha]].x : NULL, h, share);
   return share[s];
 }
 /* Scores [heads,size,size] that no input changes; share [heads] of a mixture, null: 1. */
@@ -34275,7 +34283,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   for (s = 0; s < a->n_scores; s++) {
     int how = flags | (s ? SYN__SMALL_ADD : 0);
     for (h = 0; h < a->heads; h++)
-      share[h] = a->mixed ? syn__lower_share(l, n, h, s) : 1.0f;
+      share[h] = syn__lower_share(l, n, h, s);
     if (s == a->keyed) syn__lower_keys(l, n, k, share, how | shared);
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
     else syn__lower_dense(l, n, s, hidden[s], share, how);

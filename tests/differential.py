@@ -668,8 +668,10 @@ class Net:
         a["shared_q"] = a.get("shared", 0) and "V" in kinds
         v = self.projected(a, x, path, "v")
         scores = [getattr(self, "kind_" + kind)(a, x, path, s) for kind in kinds]
-        if len(kinds) > 1 and a.get("mix", "alpha") == "alpha":
-            alpha = softmax(self.param(f"{path}.alpha", (h, len(kinds)), 1.0))
+        mix = a.get("mix", "alpha")
+        if mix == "free" or len(kinds) > 1 and mix == "alpha":
+            alpha = self.param(f"{path}.alpha", (h, len(kinds)), 1.0)
+            alpha = alpha if mix == "free" else softmax(alpha)
             scores = [mul(score, reshape(pick(alpha, (slice(None), k)), 1, h, 1, 1))
                       for k, score in enumerate(scores)]
         score = add(*scores, *s.bias)
@@ -1028,6 +1030,7 @@ WANTED = ([name for name in ARGUMENTS] +
           ["rope layout=half", "rope layout=pair", "rope before V"] +
           [f"pos layout={n}" for n in ("pair", "half", "tensor2tensor")] +
           ["pool take=mean", "pool take=first", "rnn state=source", "linear bias=0", "pos scale=0", "syn_att softmax=0", "syn_att mix=sum",
+           "syn_att mix=free",
            "syn_att shared=1", "syn_att shared=1 with V", "syn_att tile V alone",
            "syn_att T with tile", "fixed_att with V heads", "lin_att decay=0", "two rel_pos",
            "rel_pos with softmax=0", "even light_conv",
@@ -1541,7 +1544,9 @@ class Draw:
         self.draw_heads(a, d, kinds, option)
         self.draw_sizes(a, kinds, option)
         if len(kinds) > 1 and (option == "mix" or self.chance(0.4)):
-            a["mix"] = "sum" if option == "mix" else self.one(["alpha", "sum"])
+            a["mix"] = self.one(["free", "sum"] if option == "mix" else ["alpha", "sum"])
+        elif self.chance(0.05):
+            a["mix"] = "free"
         if "T" in kinds and a.get("tile"):
             self.feature("syn_att T with tile")
         if set(kinds) <= set(RAW) and (option == "softmax" or self.chance(0.3)):

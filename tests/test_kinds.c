@@ -17,6 +17,7 @@ static const char *const attentions[] = {
     "V", "V, heads=1", "V, c=3", "R", "R, heads=1", "Fix", "FR", "FR, k=2", "D", "D, c=3", "FD",
     "FD, a=2", "FD, a=2, b=7", "D, shared=1", "D, shared=1, heads=1", "D+V, shared=1",
     "V+D, shared=1, c=5", "R+V", "R+V, mix=sum", "FR+D+V", "D+FD", "Fix+V, mix=alpha", "R+FR+Fix",
+    "R, mix=free", "Fix, mix=free, tile=3", "V, mix=free, kv=1", "D+V+T, mix=free, shared=1",
     "R, softmax=0", "Fix, softmax=0", "FR, softmax=0", "R+Fix, softmax=0",
     "R+FR, softmax=0, mix=sum", "R, tile=3", "Fix, tile=2", "FR, tile=3", "D, tile=3", "FD, tile=4",
     "R+D+V, tile=3", "D+V, tile=3, shared=1", "R, tile=3, softmax=0", "D+R, tile=2, mix=sum",
@@ -1056,6 +1057,84 @@ static void test_scope(void) {
   syn_model_free(m);
 }
 
+/* -- mix=free: the learned numbers themselves -- */
+
+/* A tagger of one layer. */
+static syn_model *mix_model(syn_context *c, const char *layer) {
+  net n = {"tag", NULL, NULL, NULL};
+  syn_var vars[3];
+  syn_config k;
+  syn_model *m;
+  n.encoder = layer;
+  k = config_of(&n, 8, 0.0f, vars);
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s: %s", layer, c->message);
+  return m;
+}
+/* Its logits for sheet s. */
+static const syn_tensor *mix_logits(syn_run *r, const sheet *s) {
+  CHECK(syn_run_forward(r, &s->b) == SYN_OK, "forward");
+  return &r->tape.tensors[r->tape.g->nodes[r->m->head]->out];
+}
+/* `free` computes with alpha [heads, kinds] what `other` does: with its softmax (shares), else with
+   the tables of `other` times alpha. */
+static void test_mix_free(const char *kinds, int shares) {
+  static sheet s;
+  bench b;
+  char layer[80];
+  syn_context c;
+  syn_model *free_mix, *other;
+  syn_run *r[2];
+  const syn_tensor *z[2];
+  syn_random random = {3};
+  syn_param *alpha, *of;
+  double most = 0.0;
+  size_t i, k;
+  syn_context_init(&c, NULL);
+  snprintf(layer, sizeof layer, "res(syn_att(%s, mix=free))", kinds);
+  free_mix = mix_model(&c, layer);
+  snprintf(layer, sizeof layer, "res(syn_att(%s))", kinds);
+  other = mix_model(&c, layer);
+  if (!free_mix || !other) return;
+  alpha = (syn_param *)syn_model_find(free_mix, "encoder.0.0.alpha");
+  CHECK(alpha && alpha->trained, "%s: alpha", kinds);
+  if (!alpha) return;
+  for (i = 0; i < alpha->size; i++)
+    CHECK(fabsf(alpha->x[i] - 1.0f) <= 0.0f, "%s: begins with %g", kinds, (double)alpha->x[i]);
+  for (i = 0; i < other->g.n_params; i++) {
+    const syn_param *from = &other->g.params[i];
+    for (k = 0; k < from->size; k++) from->x[k] += 0.3f * syn_random_normal(&random);
+    of = (syn_param *)syn_model_find(free_mix, from->name);
+    CHECK(of && of->size == from->size, "%s: %s", kinds, from->name);
+    if (of) memcpy(of->x, from->x, from->size * sizeof *of->x);
+  }
+  if (shares) {
+    const size_t n = (size_t)alpha->shape[1];
+    for (i = 0; i < alpha->size; i += n) c.kernels->softmax(alpha->x + i, alpha->x + i, n);
+  } else {
+    of = (syn_param *)syn_model_find(other, "encoder.0.0.r");
+    for (i = 0; i < alpha->size; i++) alpha->x[i] = 1.0f + syn_random_normal(&random);
+    for (i = 0; of && i < of->size; i++) of->x[i] *= alpha->x[i / (of->size / alpha->size)];
+  }
+  memset(&b, 0, sizeof b);
+  b.n.task = "tag";
+  b.v_src = b.v_tgt = 10;
+  b.classes = 5;
+  sheet_fill(&s, &b, 0, 5, 0);
+  for (i = 0; i < 2; i++) {
+    r[i] = syn_run_new(&c, i ? other : free_mix, NULL);
+    z[i] = mix_logits(r[i], &s);
+  }
+  for (i = 0; i < syn_count(z[0]); i++) {
+    most = fmax(most, fabs((double)z[0]->x[i] - (double)z[1]->x[i]));
+    CHECK(isfinite(z[0]->x[i]), "%s: not finite", kinds);
+  }
+  CHECK(most < 1e-5, "%s: mix=free is %g away", kinds, most);
+  for (i = 0; i < 2; i++) syn_run_free(r[i]);
+  syn_model_free(free_mix);
+  syn_model_free(other);
+}
+
 /* -- weights that are known: the patterns of fixed_att -- */
 
 /* Weight of key j for query i, before the row is divided by its sum; pattern 0 to 6. */
@@ -1657,6 +1736,9 @@ int main(int argc, char **argv) {
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();
   test_patterns_long();
+  test_mix_free("R+V", 1);
+  test_mix_free("T+D+V", 1);
+  test_mix_free("R", 0);
   for (i = 0; i < N_CASES; i++) {
     const net *n = i < 2 * N_ATT ? NULL : &nets[i - 2 * N_ATT];
     if (n ? strcmp(n->task, "seq2seq") && strstr(n->encoder ? n->encoder : n->decoder, "rel_pos") != NULL

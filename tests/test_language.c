@@ -546,7 +546,7 @@ static const wrong wrongs[] = {
     {"tag", "syn_att(R+V+R)", NULL, E, 1, 1, {"kind R", "twice", NULL, NULL}},
     {"tag", "syn_att(Q)", NULL, E, 1, 1, {"'Q'", "V, R, Fix", NULL, NULL}},
     {"tag", "syn_att(R+)", NULL, E, 1, 11, {"')'", "word", NULL, NULL}},
-    {"tag", "syn_att(R+V, mix=max)", NULL, E, 1, 1, {"max", "alpha, sum", NULL, NULL}},
+    {"tag", "syn_att(R+V, mix=max)", NULL, E, 1, 1, {"max", "alpha, sum, free", NULL, NULL}},
     {"tag", "syn_att(V, softmax=0)", NULL, E, 1, 1, {"softmax=0", "R, Fix, FR and T", NULL, NULL}},
     {"tag", "syn_att(R+V, softmax=0)", NULL, E, 1, 1, {"softmax=0", NULL, NULL, NULL}},
     {"tag", "syn_att(R, shared=1)", NULL, E, 1, 1, {"shared=1", "kind D", NULL, NULL}},

@@ -1460,8 +1460,8 @@ int main(void) {
       {"pos -> rope(layout=pair) -> repeat(2, res(rms_norm -> syn_att(V, kv=2, bias=1)) -> res(rms_norm -> ffl(24, swiglu))) -> norm",
        "pos -> rope(part=4) -> res(rms_norm -> syn_att(V, kv=1)) -> res_nd(mh_dot_att(kv=2)) -> "
        "res_nd(ffl(24, geglu, bias=0)) -> res(ffl(16, reglu)) -> norm"},
-      {"pos -> share(2, res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(32))) -> norm",
-       "pos -> res_nd(syn_att(FR+T+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"},
+      {"pos -> share(2, res_nd(syn_att(R, softmax=0, mix=free)) -> res_nd(ffl(32))) -> norm",
+       "pos -> res_nd(syn_att(FR+T+Fix, softmax=0, mix=free)) -> res_nd(mh_dot_att) -> norm"},
       {"types -> pos -> res_nd(linformer(6)) -> res_nd(fixed_att(8)) -> res_nd(ffl(48, gelu_erf)) -> norm",
        "pos -> res_nd(syn_att(V, window=4)) -> res_nd(mlp_att(24)) -> res_nd(ffl(48, quick_gelu)) -> norm -> scale(0.8)"}};
   static const char *const encoders[] = {

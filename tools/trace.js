@@ -1046,9 +1046,13 @@ align-items:center;justify-content:start;font-size:13px}
     return node.kind === 'syn_att' ? (argumentsOf(of, node).words.find(w =>
       /^(V|R|Fix|FR|T|D|BD|FD|Conv|CRC|BCRC|GLU)(\+|$)/.test(w)) || 'V').split('+') : ['V'];
   }
+  /* mix=free: the trained numbers are the shares. */
+  function isFree(of, node) { return argumentsOf(of, node).words.includes('free'); }
   function sharesFor(of, node, head, kinds) {
     if (!has(of, node, 'alpha')) return kinds.map(() => 1);
-    const a = kinds.map((_, k) => Math.exp(read(of, node, '#alpha', head, k).x));
+    const learned = kinds.map((_, k) => read(of, node, '#alpha', head, k).x);
+    if (isFree(of, node)) return learned;
+    const a = learned.map(Math.exp);
     return a.map(x => x / a.reduce((s, y) => s + y, 0));
   }
   /* What each rel_pos before a layer, in its chain or around it, adds to the score of i and j. */
@@ -1651,7 +1655,8 @@ align-items:center;justify-content:start;font-size:13px}
     if (part === PRODUCT) return productOf(of, node);
     if (part.startsWith('#')) {
       const param = of.params.find(p => partName(node, p) === part);
-      return param && part === '#alpha' ? sharesOf(param) : param ? param.value : null;
+      const shares = param && part === '#alpha' && !isFree(of, node);
+      return shares ? sharesOf(param) : param ? param.value : null;
     }
     return node.parts[part] || null;
   }
@@ -1709,7 +1714,7 @@ align-items:center;justify-content:start;font-size:13px}
     const wait = html('p', {class: 'dim'}, 'Not computed yet at this step.');
     const param = view.part.startsWith('#');
     add(box, [live && !param && !reached(node.id, false) ? wait
-      : arrayView(of, node, value, 'x', view.part === '#alpha' ? 'shares: softmax of the weights'
+      : arrayView(of, node, value, 'x', view.part === '#alpha' && !isFree(of, node) ? 'shares: softmax of the weights'
         : param ? 'weights' : 'values', limit),
     live && !reached(node.id, true) && numbers(value, 'dx')
       ? html('div', null, html('h3', null, 'gradients'), html('p', {class: 'dim'},
