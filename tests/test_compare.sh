@@ -393,6 +393,10 @@ refused 'one of these options given' 2 'syn: compare: the runs in whole have --l
   $run --latency-ms 5 -o whole
 echo 'later	"1"' >>whole/command
 refused 'an option of a later syn' 2 'syn: compare: the runs in whole have --later, which this syn does not know; *' $run -o whole
+for size in 0 9; do
+  head -c $size whole/command.all >whole/command
+  refused "the first $size bytes of the command" 1 "syn: whole/command: $size bytes without an end of the last line, *" $run -o whole
+done
 mv whole/command.all whole/command
 cp data.tsv first.tsv
 cp data.tsv second.tsv

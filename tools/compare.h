@@ -933,6 +933,15 @@ static syn_text command_value(const buffer *command, const char *name) {
   return rest;
 }
 
+/* What command_text has made. A file that was cut must not count as the defaults. */
+static buffer command_read(const char *path) {
+  const buffer b = read_file(path);
+  if (!b.size || b.at[b.size - 1] != '\n')
+    fail(FAILED_JOB, "%s: %lu bytes without an end of the last line, wanted the options of the runs "
+         "in its folder; --folder DIR names another folder", path, (unsigned long)b.size);
+  return b;
+}
+
 /* Refuses a folder with an option that compare does not have. */
 static void command_known(const arguments *a, const buffer *had) {
   syn_text rest = buffer_text(had), line, key;
@@ -949,7 +958,7 @@ static void command_known(const arguments *a, const buffer *had) {
 /* Refuses a folder whose runs have other options, and names the first one that differs. Where the
    folder does not name an option, its syn did not have it yet: the runs have the default. */
 static void command_same(const arguments *a, const buffer *now, const char *path) {
-  buffer had = read_file(path), standard = {NULL, 0, 0};
+  buffer had = command_read(path), standard = {NULL, 0, 0};
   const option *o;
   command_known(a, &had);
   for (o = a->command->options; o->name; o++) {
@@ -996,7 +1005,7 @@ static void init_same(const arguments *a) {
     fail(WRONG_USE, "compare --init %s --kinds: each row has the network of its model there; no "
          "--encoder or --decoder is wanted", opt_text(a, "init"));
   now = command_text(a);
-  had = read_file(path);
+  had = command_read(path);
   for (i = 0; i < COUNT(names); i++)
     if (!text_equal(command_value(&now, names[i]), command_value(&had, names[i])))
       fail(WRONG_USE, "compare --init %s wants the rows of that comparison, its --%s is another one",
