@@ -104,6 +104,9 @@ is 'eval --reject' 0 $?
 is 'eval --reject: thresholds rise' ok "$(sed 's/.*"threshold":\([0-9]*\).*/\1/' curve | sort -nc 2>&1 && echo ok)"
 is 'eval --reject: all are accepted first' 1 "$(head -n 1 curve | grep -c '"accepted":1.0000')"
 is 'eval --reject: the others are the same lines' 1 "$(head -n 1 curve | grep -c '"others_refused":0.0000')"
+"$SYN" eval -m my.safetensors --reject --data data.tsv --json >alone 2>err
+is 'eval --reject without others' 1 "$(head -n 1 alone | grep -c '"others_refused":null')"
+is 'eval --reject: no row twice' "$(wc -l <curve)" "$(sort -u curve | wc -l)"
 "$SYN" eval -m my.safetensors --data data.tsv --other others --metric exact >/dev/null 2>err
 has 'eval --other without --reject' '*--other*there is no --reject*' "$(cat err)"
 

@@ -158,24 +158,28 @@ static int answer_order(const void *a, const void *b) {
   return ((const reject_result *)b)->least - ((const reject_result *)a)->least;
 }
 
-/* A row for each share of the texts that is accepted: the threshold, how many of them and of the
-   others it refuses, and how many of the accepted ones are right. */
+/* A row for each share of the texts that is accepted: the threshold, how many of them it accepts,
+   how many of those are right, and how many of the others it refuses, where there are any. */
 static void reject_print(reject_result *of, size_t count, const reject_result *others,
                          size_t n_others, int json) {
   static const int shares[] = {1000, 999, 990, 980, 950, 900, 800, 700, 500};
-  size_t i, k, right, refused;
+  size_t i, k, right, refused, before = 0;
+  char share[16] = "";
   qsort(of, count, sizeof *of, answer_order);
-  if (!json) printf("threshold  accepted  right     others refused\n");
+  if (!json) printf("threshold  accepted  right     %s\n", n_others ? "others refused" : "");
   for (i = 0; i < COUNT(shares); i++) {
     size_t wanted = (count * (size_t)shares[i] + 999) / 1000;
     const int threshold = of[wanted - 1].least;
     while (wanted < count && of[wanted].least == threshold) wanted++;
+    if (wanted == before) continue; /* the same texts as in the row before */
+    before = wanted;
     for (right = k = 0; k < wanted; k++) right += (size_t)of[k].right;
     for (refused = k = 0; k < n_others; k++) refused += others[k].least < threshold;
-    printf(json ? "{\"threshold\":%d,\"accepted\":%.4f,\"right\":%.4f,\"others_refused\":%.4f}\n"
-                : "%9d  %8.4f  %8.4f  %8.4f\n",
+    if (n_others) snprintf(share, sizeof share, "%.4f", (double)refused / (double)n_others);
+    printf(json ? "{\"threshold\":%d,\"accepted\":%.4f,\"right\":%.4f,\"others_refused\":%s}\n"
+                : "%9d  %8.4f  %8.4f  %8s\n",
            threshold, (double)wanted / (double)count, (double)right / (double)wanted,
-           n_others ? (double)refused / (double)n_others : 1.0);
+           n_others ? share : json ? "null" : "");
   }
 }
 
