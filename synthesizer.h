@@ -550,6 +550,17 @@ SYN_API long syn_small_learn(syn_small *s, float *memory, long floats);
    Returns 0 or an error. */
 SYN_API int syn_small_correct(syn_small *s, int token, float rate);
 
+#if !defined(SYN_SMALL) || defined(SYN_SMALL_COST) /* by the user, beside SYN_SMALL */
+/* Runs an output, to predict what it takes on a processor: calls `see` before each instruction and
+   when it is complete. Any tokens or features are the source, half of source_len, or a prompt of
+   one; the output has half of max_len, or a beam search ends it. Returns its tokens or an error. */
+SYN_API int syn_small_walk(syn_small *s, void (*see)(void *user, const syn_small *s), void *user);
+/* The name of the instruction that comes next, "linear"; null: none. */
+SYN_API const char *syn_small_instruction(const syn_small *s);
+/* A number of it, see >>small cost; 0: it has no such number. */
+SYN_API double syn_small_unit(const syn_small *s, char unit);
+#endif /* SYN_SMALL_COST */
+
 #ifndef SYN_SMALL
 /* ============================================================
    >>types   the structs of the public interface
@@ -33177,6 +33188,143 @@ int syn_small_correct(syn_small *s, int token, float rate) {
   return 0;
 }
 
+#if !defined(SYN_SMALL) || defined(SYN_SMALL_COST)
+/* ============================================================
+   >>small cost   the instructions of an output, numbers on which their cost depends
+   ============================================================ */
+
+/* Any tokens as the source, or one of eight rows of features: y = gain q + offset from -1.7 to 1.7.
+   Not inlined: examples/embedded counts without it. */
+SYN__SMALL_APART static void syn__small_draw(syn_small *s, int32_t row) {
+  const int32_t *w = s->w, *a = w + w[SYN__SMALL_PROGRAMS] + 1, width = syn__small_width(w);
+  const int lm = w[SYN__SMALL_TASK] == SYN__TASK_LM;
+  const uint32_t vocab = (uint32_t)w[SYN__SMALL_SOURCE_VOCAB + lm] - SYN_FIRST_TOKEN;
+  int32_t n = width ? width : s->sources, i;
+  uint32_t random = 1;
+  for (i = -(row % 8) * width; i < n; i++) {
+    random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+    if (!width) {
+      s->tokens[i] = (uint16_t)(vocab ? SYN_FIRST_TOKEN + (random >> 16) % vocab : SYN_UNKNOWN);
+    } else if (i >= 0) {
+      const float gain = syn__small_floats(s, a[2])[i];
+      float x = (float)(random >> 16) / 19000.0f - 1.7f - syn__small_floats(s, a[3])[i];
+      if (gain > 1e-20f) x = x / gain;
+      s->tokens[i] = (uint16_t)(x > 32767.0f ? 32767 : x > -32767.0f ? (int)x : -32767);
+    }
+  }
+  if (!lm && !width && n > 1) s->tokens[n - 1] = SYN_END; /* as a source has it */
+}
+
+int syn_small_walk(syn_small *s, void (*see)(void *user, const syn_small *s), void *user) {
+  const int32_t *w = s ? s->w : NULL;
+  int lm, rows, tokens = 0, token = SYN_UNKNOWN, width;
+  if (!s || !see) return SYN_SMALL_E_VALUE;
+  lm = w[SYN__SMALL_TASK] == SYN__TASK_LM;
+  width = syn__small_width(w);
+  rows = lm ? s->k.max_len > 1 : (s->k.source_len + 1) / 2;
+  token = syn_small_source(s, &token, rows && !width); /* one token, */
+  if (token) return token;
+  if (!width) s->sources = rows, syn__small_draw(s, 0); /* then all */
+  while (s->phase < SYN__SMALL_IDLE) {
+    const int32_t *a = w + s->at + 1, code = a[-1] & 255;
+    if (s->feed == SYN__SMALL_WANTED) { /* any numbers, then those of the row */
+      syn_small_feed(s, rows ? (const int16_t *)(const void *)w : NULL);
+      if (rows) syn__small_draw(s, rows--);
+      continue;
+    }
+    see(user, s);
+    if (code > SYN__SMALL_OP_segment) {
+      s->left = SYN__SMALL_MOST_WORK; /* the whole instruction */
+      s->work += (uint64_t)syn__small_run(s, code == SYN__SMALL_OP_out ? s->choose : code, a);
+      if (!s->part) s->at += a[-1] >> 8;
+      continue;
+    }
+    /* the end token does not end the output */
+    if (w[SYN__SMALL_TASK] <= SYN__TASK_LM && s->token == SYN_END) s->token = SYN_UNKNOWN;
+    token = syn__small_next(s);
+    if (token != SYN_SMALL_MORE && ++tokens == (s->k.max_len + 1) / 2) break;
+  }
+  if (s->phase == SYN__SMALL_ANSWER) tokens = s->search->size - s->search->at + 1;
+  s->phase = SYN__SMALL_IDLE;
+  see(user, s);
+  return tokens;
+}
+
+/* The name of an instruction. */
+static const char *syn__small_name(int32_t code) {
+#define SYN__SMALL_NAME(name, operands) \
+  if (code == SYN__SMALL_OP_##name) return #name;
+  SYN__SMALL_LIST(SYN__SMALL_NAME)
+#undef SYN__SMALL_NAME
+  return NULL;
+}
+const char *syn_small_instruction(const syn_small *s) {
+  const int32_t code = s && s->phase < SYN__SMALL_IDLE ? s->w[s->at] & 255 : -1;
+  return syn__small_name(code == SYN__SMALL_OP_out ? s->choose : code);
+}
+
+/* The place of the matrix of the instruction with the operands a, *k: its columns; 0: none. */
+static int32_t syn__small_place(const char *text, const int32_t *a, int32_t *k) {
+  int32_t i;
+  for (i = 0; *text != 'm'; text++) {
+    if (!*text) return 0;
+    i += *text > '9';
+  }
+  *k = a[text[2] - '0'];
+  return a[i];
+}
+/* How many of the numbers [n] at an operand are not 0. */
+static int32_t syn__small_filled(const syn_small *s, int32_t operand, int32_t n) {
+  const float *x = syn__small_row(s, operand, n);
+  int32_t count = 0, i;
+  for (i = 0; i < n; i++) count += x[i] < 0.0f || x[i] > 0.0f;
+  return count;
+}
+/* How many attention weights that `values` has to compute are not 0. */
+static int32_t syn__small_unmasked(const syn_small *s, const int32_t *a) {
+  const int32_t keys = syn__small_keys(s, a[2]);
+  const float *score = s->scores, *end = score + (a[2] & SYN__SMALL_NO_SOFTMAX ? 0 : a[3] * keys);
+  int32_t j, count = 0;
+  for (; score < end; score += keys) {
+    float most = score[0];
+    for (j = 1; j < keys; j++)
+      if (score[j] > most) most = score[j];
+    for (j = 0; j < keys; j++) count += score[j] - most > -87.0f;
+  }
+  return count;
+}
+/* Units:
+     0 to 9   operand a[0] to a[9] of SYN__SMALL_LIST
+     n p      rows of the source; the current row
+     F        1: a row of features was fed
+     i C      1: the matrix has 4 bits; its columns, with the zeros behind
+     x        inputs of linear, out and taps that are not 0
+     E        of values: attention weights that are not 0
+     c        of out, 1: there is a softcap */
+double syn_small_unit(const syn_small *s, char unit) {
+  const int32_t *a = syn_small_instruction(s) ? s->w + s->at + 1 : NULL;
+  const int32_t code = a ? a[-1] & 255 : -1, words = a ? a[-1] >> 8 : 0;
+  const int linear = code == SYN__SMALL_OP_linear, out = code == SYN__SMALL_OP_out;
+  int32_t k = 0, place = a ? syn__small_place(syn__small_text(code, 0), a, &k) : 0;
+  if (!a) return 0.0;
+  if (unit >= '0' && unit <= '9') return unit - '0' < words - 1 ? a[unit - '0'] : 0;
+  switch (unit) {
+    case 'n': return s->sources;
+    case 'p': return s->row;
+    case 'F': return s->feed != 0;
+    case 'i': return place && s->w[place] == SYN__SMALL_i4;
+    case 'C': return place ? syn__small_columns(s->w[place], k) : 0;
+    case 'c': return out && syn__small_cap(a) > 0.0f;
+    case 'E': return code == SYN__SMALL_OP_values ? syn__small_unmasked(s, a) : 0;
+    case 'x':
+      if (linear || out) return syn__small_filled(s, a[linear], k);
+      if (code != SYN__SMALL_OP_taps && code != SYN__SMALL_OP_dyn_taps) return 0.0;
+      return syn__small_filled(s, a[1], a[3] * a[4]);
+  }
+  return 0.0;
+}
+#endif /* SYN_SMALL_COST */
+
 /* ============================================================
    >>small text   the tokenizers of a small model
    ============================================================ */
@@ -34873,15 +35021,6 @@ static void syn__small_print(syn_context *c, const syn_sink *sink, const char *t
   syn__small_sink(c, sink, text, strlen(text));
 }
 
-/* The name of an instruction. */
-static const char *syn__small_name(int32_t code) {
-#define SYN__SMALL_NAME(name, operands) \
-  if (code == SYN__SMALL_OP_##name) return #name;
-  SYN__SMALL_LIST(SYN__SMALL_NAME)
-#undef SYN__SMALL_NAME
-  return NULL;
-}
-
 /* What a program needs that runs the model: its instructions, and how the configuration
    chooses tokens. */
 static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_small_config *config,
@@ -34906,10 +35045,8 @@ static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn
   for (p = 0; p < SYN__SMALL_IDLE; p++)
     for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
       const char *text = syn__small_text(w[at] & 255, 1);
-      for (i = at; *text; text++) {
-        if (*text < '0' || *text > '9') i++;
-        if (*text == 'm') used |= 1 << w[w[i]];
-      }
+      const int32_t place = syn__small_place(text, w + at + 1, &i);
+      if (place) used |= 1 << w[place];
     }
   syn__small_print(c, sink, "\n#define SYN_SMALL_FORMATS(X)");
   for (i = 0; i < (int32_t)SYN__COUNT(names); i++)

@@ -971,6 +971,10 @@ static int silent_classes(void) {
   return ok && !h.blocks;
 }
 
+static void silent_see(void *user, const syn_small *s) {
+  (void)user;
+  if (syn_small_instruction(s)) syn_small_unit(s, 'x');
+}
 /* Has no allocator at all: its memory is the caller's. */
 static int silent_small(void) {
   static const int src[] = {4, 5, 3};
@@ -987,7 +991,7 @@ static int silent_small(void) {
   ok = ok && syn_small_learn(s, memory, size) == size;
   while (ok && token == SYN_SMALL_MORE) token = syn_small_step(s, 100000);
   ok = ok && !syn_small_correct(s, 5, 0.1f) && syn_small_score(s, 0, NULL) >= -99 && syn_small_reject(s, 0) >= -99 && syn_small_work(s) > 0 &&
-       syn_small_numbers(s, 1.0f, numbers, 8) < 0 &&
+       syn_small_numbers(s, 1.0f, numbers, 8) < 0 && syn_small_walk(s, silent_see, NULL) > 0 &&
        syn_small_piece(s, 4, 1).size == 1 && syn_small_encode(s, syn_text_of("ab"), ids, 8) == 3 &&
        syn_small_decode(s, ids, 3, out, sizeof out) == 2;
   free(memory);
@@ -1132,7 +1136,8 @@ static const struct job {
 static const char silent[] =
     " syn_small_ram syn_small_open syn_small_source syn_small_step syn_small_work syn_small_encode"
     " syn_small_piece syn_small_decode syn_small_learn syn_small_correct syn_small_score"
-    " syn_small_reject syn_small_feed syn_small_numbers syn_version"
+    " syn_small_reject syn_small_feed syn_small_numbers syn_small_walk syn_small_instruction"
+    " syn_small_unit syn_version"
     " syn_context_init syn_context_init_abi syn_context_clear syn_context_free syn_context_status"
     " syn_context_with"
     " syn_context_message syn_status_text syn_random_next syn_random_uniform syn_random_normal"

@@ -721,6 +721,97 @@ static void test_embed(syn_context *c, const syn_model *m) {
   }
 }
 
+/* What a walk shows: the names of the instructions, multiply-adds of what the names tell. */
+typedef struct walk {
+  char names[2000];
+  int instructions, ends, outs; /* ends: calls of a complete output */
+  double work, units;
+  uint64_t done; /* multiply-adds that the library counted */
+} walk;
+static void walk_see(void *user, const syn_small *s) {
+  walk *w = (walk *)user;
+  const char *name = syn_small_instruction(s);
+  const size_t used = strlen(w->names);
+  double units = 0.0;
+  int i;
+  w->instructions += name != NULL;
+  w->ends += !name;
+  for (i = CHAR_MIN; i <= CHAR_MAX; i++) units += syn_small_unit(s, (char)i); /* also those that are not there */
+  CHECK(units - units == 0.0 && (name || units == 0.0), "%s: %g", name ? name : "the end", units);
+  w->units += units;
+  if (!name) return;
+  if (used + strlen(name) + 2 < sizeof w->names) sprintf(w->names + used, "%s ", name);
+  w->outs += !strcmp(name, "out") || !strcmp(name, "rank") || !strcmp(name, "beam") || !strcmp(name, "sample");
+  if (!strcmp(name, "embed")) w->work += syn_small_unit(s, '1');
+  if (!strcmp(name, "linear")) w->work += syn_small_unit(s, '3') * syn_small_unit(s, 'C');
+  if (!strcmp(name, "out")) w->work += syn_small_unit(s, '1') * syn_small_unit(s, 'C');
+  CHECK((strcmp(name, "linear") && strcmp(name, "out")) || syn_small_unit(s, 'x') <= syn_small_unit(s, 'C'),
+        "%s: %g of %g inputs", name, syn_small_unit(s, 'x'), syn_small_unit(s, 'C'));
+}
+/* The same walk twice; its tokens. */
+static int walk_of(syn_context *c, const syn_model *m, const char *type, const syn_small_config *how, walk *w) {
+  size_t size;
+  int32_t *array = small_with(c, m, type, NULL, &size);
+  const long ram = syn_small_ram(array, size, how);
+  void *block = malloc(ram > 0 ? (size_t)ram : 1);
+  syn_small *s = syn_small_open(block, (size_t)ram, array, size, how, NULL);
+  walk again;
+  int tokens;
+  memset(w, 0, sizeof *w);
+  memset(&again, 0, sizeof again);
+  CHECK(s && !syn_small_instruction(s) && syn_small_unit(s, 'n') == 0.0, "no output is begun: RAM %ld, %s", ram,
+        c->message);
+  CHECK(syn_small_walk(s, NULL, NULL) == SYN_SMALL_E_VALUE, "nothing sees it");
+  tokens = syn_small_walk(s, walk_see, w);
+  w->done = syn_small_work(s);
+  CHECK(!syn_small_instruction(s) && syn_small_step(s, 1) == SYN_SMALL_END, "behind it no output is begun");
+  CHECK(how->temperature > 0.0f || (syn_small_walk(s, walk_see, &again) == tokens && again.units == w->units &&
+                                    !strcmp(again.names, w->names)), "another walk of %d instructions", w->instructions);
+  CHECK(w->ends == 1 && tokens > 0, "%d tokens, complete %d times", tokens, w->ends);
+  free(block);
+  free(array);
+  return tokens;
+}
+static void test_walk_of(syn_context *c, const syn_model *m) {
+  static const syn_small_config configs[] = {{0, 0, 1, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0}, {0, 0, 3, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0},
+                                             {0, 0, 1, 0.0f, 1.0f, 5, 0.0f, 0, 0, 0}, {0, 0, 1, 0.0f, 0.0f, 0, 0.0f, 0, 0, 3}};
+  static const char *const out[] = {" out ", " beam ", " sample ", " rank "};
+  walk w;
+  int i;
+  for (i = 0; i < 4; i++) {
+    const int tokens = walk_of(c, m, i % 2 ? "i8" : "i4", &configs[i], &w);
+    CHECK(i == 1 || (tokens == (LENGTH + 1) / 2 && w.outs == tokens), "%d tokens, %d of%s", tokens, w.outs, out[i]);
+    CHECK(!strncmp(w.names, "embed ", 6) || strstr(w.names, "types ") || strstr(w.names, "ngram "), "%s", w.names);
+  }
+}
+static void test_walk(syn_context *c) {
+  static const syn_small_config how = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
+  syn_config k;
+  syn_model *m;
+  walk w;
+  memset(&k, 0, sizeof k); /* formats pad neither 32 and 64 columns nor 24 rows */
+  k.task = "lm", k.decoder = "linear(64) -> linear", k.d_model = 32, k.max_len = 6, k.tgt_vocab = 24;
+  m = syn_model_new(c, &k);
+  CHECK(walk_of(c, m, "i8", &how, &w) == 3, "half of 6 tokens: %s", c->message);
+  CHECK(!strcmp(w.names, "embed linear linear out end embed linear linear out end embed linear linear out end "
+                         "embed linear linear out end "), "behind the prompt: %s", w.names);
+  CHECK((double)w.done == w.work && w.done == 4 * (32 + 2 * 32 * 64 + 24 * 32), "%g of %lu multiply-adds", w.work,
+        (unsigned long)w.done);
+  syn_model_free(m);
+  k.max_len = 1;
+  m = syn_model_new(c, &k);
+  CHECK(walk_of(c, m, "i8", &how, &w) == 1 && !strcmp(w.names, "embed linear linear out end "), "no prompt: %s", w.names);
+  syn_model_free(m);
+  memset(&k, 0, sizeof k);
+  k.task = "tag", k.encoder = "ff(8, tanh) -> cnn(8, 3, relu)", k.d_model = 8, k.max_len = 8, k.src_features = 3;
+  k.classes = 4;
+  m = syn_model_new(c, &k);
+  CHECK(walk_of(c, m, "i8", &how, &w) == 4 && !strncmp(w.names, "features linear ", 16), "%s: %s", w.names, c->message);
+  syn_model_free(m);
+  CHECK(syn_small_walk(NULL, walk_see, NULL) == SYN_SMALL_E_VALUE && !syn_small_instruction(NULL) &&
+            syn_small_unit(NULL, 'n') == 0.0, "no model");
+}
+
 /* Rotation by a table of int16 beside cosines and sines: it loses far less than the int8 of q and k,
    whose step is 1/127 of the largest number. Columns behind the rotated ones stay. */
 static void test_rotate(void) {
@@ -1491,6 +1582,7 @@ int main(void) {
     test_tokens(&c, m, 1, pairs[i][0], learned);
     test_tokens(&c, m, 4, pairs[i][0], learned);
     test_embed(&c, m);
+    test_walk_of(&c, m);
     if (i == 0) test_configs(&c, m);
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_learning(&c, m);
@@ -1535,6 +1627,7 @@ int main(void) {
   test_classes(&c);
   test_functions();
   test_rotate();
+  test_walk(&c);
   test_i4(&c);
   test_heads(&c);
   test_sizes(&c);
