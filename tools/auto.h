@@ -223,6 +223,7 @@ static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, bo
   network n = network_of(f->a);
   const int joint = f->of == SEQ2SEQ && n.config.tie && !strcmp(n.config.tie, "all");
   syn_tokenizer *t[2] = {NULL, NULL};
+  const syn_small_config greedy = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
   syn_model *m;
   int i;
   fit_learn(f, c, k, joint);
@@ -235,7 +236,7 @@ static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, bo
   m = syn_model_new(c, &n.config);
   check_use(c); /* a wrong text of the user ends here */
   syn_model_set_tokenizers(m, t[0], t[1]);
-  board_needs(c, m, f->b, NULL, 0, need);
+  board_needs(c, m, f->b, NULL, &greedy, need);
   syn_model_free(m);
   network_free(&n);
   return c->status;

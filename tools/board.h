@@ -5,25 +5,20 @@
    >>tool board   flash, RAM, stack and instructions of a small model
    ============================================================================================== */
 
-/* Cores: what was measured with gcc 12 -Os in emulators (examples/embedded: make table). Bytes of
-   code with tokenizers and the float functions of the compiler, without beam search, of a network
-   of convolutions and attention; others have up to 3 KB less. Bytes of stack of a call at most,
-   up to 72 more with scores.
-   Instructions for each multiply-add of a network of width d, about a + b / d: products take a, the
-   float operations of rows b / d. bag: of a network that is a bag of n-grams, which adds floats;
-   found with widths of 32 and 80, 10 % off at most with 16 and 48. */
+/* Cores: the column of cost_table.h; bytes of stack of a call at most, with scores or a beam
+   `search` more. Counted with gcc 12 -Os in emulators: make -C examples/embedded cost. */
 typedef struct core {
   const char *name, *layout;
-  int code, stack;
-  double rate[2], bag[2]; /* a, b */
+  int column, stack, search;
 } core;
-enum { M0, M3, M4, M7, M33, M55 };
-static const core cores[] = {{"Cortex-M0", "smlad", 23700, 360, {7.5, 986.0}, {125.0, 533.0}},
-                             {"Cortex-M3", "smlad", 21050, 344, {3.3, 480.0}, {56.4, 232.0}},
-                             {"Cortex-M4", "smlad", 18450, 344, {1.43, 72.0}, {12.6, 204.0}},
-                             {"Cortex-M7", "smlad", 18430, 344, {1.43, 72.0}, {12.6, 204.0}},
-                             {"Cortex-M33", "smlad", 18400, 344, {1.43, 72.0}, {12.6, 204.0}},
-                             {"Cortex-M55", "mve", 19100, 336, {0.25, 40.0}, {12.2, 198.0}}};
+enum { M0, M3, M4, M7, M33, M55, RV32 };
+static const core cores[] = {{"Cortex-M0", "smlad", COST_M0, 360, 80},
+                             {"Cortex-M3", "smlad", COST_M3, 336, 80},
+                             {"Cortex-M4", "smlad", COST_M4, 336, 80},
+                             {"Cortex-M7", "smlad", COST_M4, 336, 80},
+                             {"Cortex-M33", "smlad", COST_M4, 336, 80},
+                             {"Cortex-M55", "mve", COST_M55, 328, 80},
+                             {"RV32IMC", "smlad", COST_RV32, 484, 112}};
 /* Bytes for the program around: vectors and start-up; a line of text and its tokens. */
 static const double own_flash = 1024.0, own_ram = 256.0;
 
@@ -52,7 +47,8 @@ static const board boards[] = {
     {"an386", "MPS2 AN386", M4, 25, 4096, 4096},
     {"an500", "MPS2 AN500", M7, 25, 4096, 4096},
     {"an505", "MPS2 AN505", M33, 20, 4096, 2048},
-    {"an547", "MPS3 AN547", M55, 32, 512, 4096}};
+    {"an547", "MPS3 AN547", M55, 32, 512, 4096},
+    {"esp32c3", "ESP32-C3", RV32, 160, 4096, 400}};
 
 /* Exits, with the nearest name and all of them, when there is no such board. */
 static const board *board_find(const char *name) {
@@ -79,7 +75,7 @@ static size_t board_write(void *user, const void *bytes, size_t size) {
 enum { BOARD_FLASH, BOARD_RAM, BOARD_MS, BOARD_PARTS };
 typedef struct board_need {
   double part[BOARD_PARTS];
-  double ram, instructions; /* without the stack; a token of the output */
+  double ram, stack, instructions; /* without the stack; a token of the output */
 } board_need;
 
 /* The array of the model, what the board runs; empty: an error. */
@@ -97,82 +93,70 @@ static buffer board_array(syn_context *c, const syn_model *m, const char *type, 
   return array;
 }
 
-/* A step, with another row of zeros where a model of features wants one, *rows in all. */
-static int board_step(syn_small *s, const int16_t *row, int *rows) {
-  const int token = syn_small_step(s, LONG_MAX / 2);
-  if (token != SYN_SMALL_ROW) return token;
-  syn_small_feed(s, (*rows)-- > 0 ? row : NULL);
-  return SYN_SMALL_MORE;
+/* Of the instructions of an output: what they take, added up; which there are. */
+typedef struct board_sum {
+  int column;
+  double instructions;
+  unsigned char used[COUNT(cost_code)];
+} board_sum;
+static void board_see(void *user, const syn_small *s) {
+  board_sum *sum = (board_sum *)user;
+  const char *name = syn_small_instruction(s);
+  size_t i;
+  for (i = 0; name && i < COUNT(cost_terms); i++)
+    if (cost_terms[i].each[sum->column] > 0.0 && !strcmp(cost_terms[i].name, name))
+      sum->instructions += cost_terms[i].each[sum->column] * cost_value(s, cost_terms[i].term);
+  for (i = 0; name && i < COUNT(cost_code); i++)
+    if (!strcmp(cost_code[i].name, name)) sum->used[i] = 1;
 }
-/* Memory of syn_small_learn that makes the end of an output impossible, so that the length of an
-   output does not depend on the weights. */
-static float *board_endless(const syn_model *m, syn_small *s) {
-  long floats = syn_small_learn(s, NULL, 0);
-  float *memory = (float *)take(floats > 0 ? (size_t)floats : 1, sizeof *memory);
-  if (floats > 0) memory[floats - 2L * syn_model_config(m)->tgt_vocab + SYN_END] = -1e30f;
-  syn_small_learn(s, memory, floats);
-  return memory;
-}
-
-/* Multiply-adds for all tokens of an output of half the largest length, the end included, from a
-   source of half the largest length; classify has one token. */
-static double board_work(const syn_model *m, syn_small *s, int beam, int *tokens) {
-  const syn_config *k = syn_model_config(m);
-  const int lm = strcmp(k->task, "lm") == 0, texts = lm || strcmp(k->task, "seq2seq") == 0;
-  int n = (k->max_len + 1) / 2, rows = n, i, token;
-  int16_t *row = (int16_t *)take((size_t)k->src_features + 1, sizeof *row);
-  int *source = (int *)take((size_t)n + 1, sizeof *source);
-  float *memory = texts && beam < 2 ? board_endless(m, s) : NULL;
-  for (i = 0; i < n; i++) source[i] = SYN_FIRST_TOKEN;
-  if (!lm && n > 1) source[n - 1] = SYN_END;
-  token = syn_small_source(s, source, k->src_features ? 0 : lm ? 1 : n);
-  for (*tokens = 0; token >= SYN_SMALL_MORE && (*tokens < n || beam > 1);) {
-    token = board_step(s, row, &rows);
-    if (token >= 0 || (texts && token == SYN_SMALL_END)) ++*tokens;
+/* Bytes of the library's code for these instructions: `end` is what all models have, `segment` the
+   tokenizer that reads a text. */
+static double board_code(const board_sum *sum, syn_small *s) {
+  double bytes = 0.0;
+  int none[1];
+  size_t i;
+  for (i = 0; i < COUNT(cost_code); i++) {
+    int used = sum->used[i] || !strcmp(cost_code[i].name, "end");
+    if (!strcmp(cost_code[i].name, "segment"))
+      used = syn_small_encode(s, syn_text_of(""), none, 1) != SYN_SMALL_E_MODEL;
+    if (used) bytes += cost_code[i].each[sum->column];
   }
-  free(row);
-  free(source);
-  free(memory);
-  if (!*tokens) *tokens = 1;
-  return (double)syn_small_work(s);
-}
-
-/* 1: a bag of n-grams, which has no layer behind the n-grams but a dropout. */
-static int board_bag(const syn_config *k) {
-  const char *next = k->encoder ? strstr(k->encoder, "->") : NULL;
-  return k->encoder && !strncmp(k->encoder, "ngram", 5) && (!next || !strcmp(next, "->dropout"));
+  return bytes;
 }
 
 /* What the model needs there; type null: of its file. An error: a layer is not for boards. The
    weights need not be trained. */
 static syn_status board_needs(syn_context *c, const syn_model *m, const board *b, const char *type,
-                              int beam, board_need *need) {
+                              const syn_small_config *config, board_need *need) {
   const core *k = &cores[b->core];
   buffer array = board_array(c, m, type, k);
-  syn_small_config config;
-  const syn_param *out = syn_model_find(m, "out.w"); /* the width that the last layer has */
-  const double *rate;
-  double each, work;
+  board_sum sum;
+  syn_small *s;
   void *memory;
   long ram;
   int tokens;
-  memset(&config, 0, sizeof config);
-  config.beam = beam;
   if (c->status) return c->status;
-  ram = syn_small_ram(array.at, array.size, &config);
+  ram = syn_small_ram(array.at, array.size, config);
+  if (ram == SYN_SMALL_E_RAM)
+    fail(WRONG_USE, "--board %s: the model needs 2 GiB of RAM or more with max_len %d; the board "
+         "has %d KiB", b->name, syn_model_config(m)->max_len, b->ram);
+  if (ram < 0 && ram != SYN_SMALL_E_VALUE)
+    fail(WRONG_USE, "--board %s: the array of the model does not open, error %ld", b->name, ram);
   if (ram < 0)
-    fail(WRONG_USE, "info --board: beam %d, wanted 1 to %d, 1 for classify and tag", beam,
-         SYN_SMALL_MAX_BEAM);
+    fail(WRONG_USE, "info --board: beam %d, best %d; wanted a beam of 1 to %d, 1 for classify and "
+         "tag, and best candidates only without a beam, of a model that chooses tokens or classes",
+         config->beam, config->best, SYN_SMALL_MAX_BEAM);
   memory = take((size_t)ram, 1);
-  work = board_work(m, syn_small_open(memory, (size_t)ram, array.at, array.size, &config, NULL),
-                    beam, &tokens);
-  rate = board_bag(syn_model_config(m)) ? k->bag : k->rate;
-  each = rate[0] + rate[1] / (out ? out->shape[1] : syn_model_config(m)->d_model);
+  s = syn_small_open(memory, (size_t)ram, array.at, array.size, config, NULL);
+  memset(&sum, 0, sizeof sum);
+  sum.column = k->column;
+  tokens = syn_small_walk(s, board_see, &sum); /* of half the largest length, its end included */
   need->ram = (double)ram;
-  need->instructions = work * each / tokens;
-  need->part[BOARD_FLASH] = (double)array.size + k->code;
-  need->part[BOARD_RAM] = need->ram + k->stack;
-  need->part[BOARD_MS] = work * each / (b->mhz * 1e3);
+  need->stack = k->stack + (config->beam > 1 || config->best ? k->search : 0);
+  need->instructions = sum.instructions / tokens;
+  need->part[BOARD_FLASH] = (double)array.size + board_code(&sum, s);
+  need->part[BOARD_RAM] = need->ram + need->stack;
+  need->part[BOARD_MS] = sum.instructions / (b->mhz * 1e3);
   free(memory);
   free(array.at);
   return SYN_OK;
@@ -221,17 +205,17 @@ static void board_print(const board *b, int json, const board_need *need) {
   const int fits = board_share(need, &has) <= 1.0;
   const char *format =
       json ? "{\"board\":\"%s\",\"chip\":\"%s\",\"core\":\"%s\",\"mhz\":%d,\"flash\":%.0f,"
-             "\"ram\":%.0f,\"stack\":%d,\"instructions\":%.0f,\"tokens_s\":%.2f,"
+             "\"ram\":%.0f,\"stack\":%.0f,\"instructions\":%.0f,\"tokens_s\":%.2f,"
              "\"latency_ms\":%.1f,\"fits\":%s}\n"
            : "\nboard %s: %s, %s, %d MHz\n"
              "flash        %10.0f bytes, code and tokenizers included\n"
              "ram          %10.0f bytes\n"
-             "stack        %10d bytes at most\n"
+             "stack        %10.0f bytes at most\n"
              "instructions %10.0f a token of the output, about\n"
              "tokens/s     %10.2f at one instruction a cycle\n"
              "latency      %10.1f ms, of half the largest length\n"
              "fits         %10s\n";
-  printf(format, b->name, b->chip, k->name, b->mhz, need->part[BOARD_FLASH], need->ram, k->stack,
+  printf(format, b->name, b->chip, k->name, b->mhz, need->part[BOARD_FLASH], need->ram, need->stack,
          need->instructions, b->mhz * 1e6 / need->instructions, need->part[BOARD_MS],
          json ? (fits ? "true" : "false") : fits ? "yes" : "no");
 }
@@ -240,8 +224,12 @@ static void board_print(const board *b, int json, const board_need *need) {
 static board_need info_need(syn_context *c, const syn_model *m, const board *b,
                             const arguments *a) {
   const char *type = strcmp(opt_text(a, "type"), "auto") ? opt_text(a, "type") : NULL;
+  syn_small_config config;
   board_need need;
-  board_needs(c, m, b, type, opt_given(a, "beam") ? opt_int(a, "beam") : 0, &need);
+  memset(&config, 0, sizeof config);
+  if (opt_given(a, "beam")) config.beam = opt_int(a, "beam");
+  config.best = opt_int(a, "best");
+  board_needs(c, m, b, type, &config, &need);
   check(c);
   return need;
 }

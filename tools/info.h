@@ -189,7 +189,7 @@ static int run_info(const arguments *a) {
   context_open(&c, a);
   memset(&need, 0, sizeof need);
   if (*opt_text(a, "board")) b = board_find(opt_text(a, "board"));
-  if (!b) say_idle(a, "type", "there is no --board");
+  if (!b) say_idle(a, "type|best", "there is no --board");
   m = info_model(&c, a);
   if (b) need = info_need(&c, m, b, a); /* a model that is not for boards ends here */
   memset(&d, 0, sizeof d);

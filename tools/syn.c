@@ -33,6 +33,8 @@
 #include "overlap.h"
 #include "data.h"
 #include "metrics.h"
+#include "cost.h"
+#include "cost_table.h"
 #include "board.h"
 #include "auto.h"
 #include "masked.h"
@@ -317,6 +319,7 @@ static const option info_options[] = {
     {"batch", 0, INT, "2048", "2..16777216", "tokens of a training step"},
     {"beam", 0, INT, "4", "1..1024", "hypotheses while decoding"},
     {"board", 0, TEXT, "", "NAME", "flash, RAM, stack, tokens a second of the small model there"},
+    {"best", 0, INT, "0", "0..65535", "with --board: scores of so many candidates of a token"},
     {"type", 0, CHOICE, "auto", "auto|i8|i4", "of its weights; auto: i4 where the file has 4 bits"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},

@@ -1002,6 +1002,7 @@ static void train_no_memory(training *r) {
 /* Refuses a model that does not fit the board of --board; says what it needs there. */
 static void train_fits(training *r) {
   const arguments *a = r->a;
+  const syn_small_config greedy = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
   const char *layout = "";
   const board *b;
   board_need need, has;
@@ -1010,7 +1011,7 @@ static void train_fits(training *r) {
   b = board_find(opt_text(a, "board"));
   if (!strcmp(cores[b->core].layout, "mve")) layout = " --layout mve";
   has = board_has(b, opt_number(a, "latency-ms"));
-  if (board_needs(&r->c, r->m, b, NULL, 0, &need))
+  if (board_needs(&r->c, r->m, b, NULL, &greedy, &need))
     fail(WRONG_USE, "train --board %s: %s", b->name, r->c.message);
   board_text(text, sizeof text, &need, &has);
   if (board_share(&need, &has) > 1.0)

@@ -15,7 +15,7 @@ static inline syn_text serial_read(char *line, size_t capacity) {
     if (byte != '\r' && text.size < capacity) line[text.size++] = (char)byte;
   return text;
 }
-static void serial_write(syn_text text) {
+static inline void serial_write(syn_text text) {
   char one[2] = {0, 0};
   size_t i;
   for (i = 0; i < text.size; i++) {
