@@ -11,7 +11,8 @@
 #define CHECK_END(name) check_end(name)
 #define CHECK_QUICK (getenv("QUICK") != NULL) /* set where another lane runs all of it */
 /* Set beside QUICK where an emulator takes 20 to 70 times as long: of checks that repeat one thing for
-   threads, rules or networks, fewer. What they train has its bits in test_bits there. */
+   threads, rules or networks, fewer, and one training until something is learned. What a training computes
+   there is compared bit by bit in test_bits. */
 #define CHECK_EMULATED (getenv("EMULATED") != NULL)
 /* Where a sanitizer watches every access, long trainings run the same code again: another lane, and
    `make -C tests`, look at what is learned. */

@@ -2192,7 +2192,7 @@ int main(void) {
   test_loss_rows();
   test_outline();
   test_packed();
-  test_packed_plan();
+  if (!CHECK_EMULATED) test_packed_plan(); /* a million random numbers, and no sum depends on the processor */
   test_packed_files();
   test_other_tensors();
   test_two_threads(good_model);
