@@ -447,7 +447,11 @@ static void fuzz_one(void) {
       "eval -m model --data text",
       "score text data",
       "score text text --metric bleu,chrf++,ter,rougeLsum,meteor-es,f1,entity_f1",
-      "eval -m model --span-corruption --data text"};
+      "eval -m model --span-corruption --data text",
+      "train --task classify --features 2 --data text --valid text -o new --encoder rnn --d-model 4 "
+      "--steps 2 --batch 64",
+      "train --task regress_rows --features 1 --data text -o new --encoder linear(2) --steps 2 "
+      "--batch 64"};
   int what = fuzz_below(5), which = fuzz_byte();
   size_t before, most = fuzz.left;
   char *text;
@@ -636,6 +640,26 @@ static void seed_others(void) {
   seed_line("config", 2, 16, config, sizeof config - 1);
 }
 
+/* Signals: two sources with classes, two with a target a row. */
+static void seed_signals(void) {
+  static const char *const heads[] = {
+      "{\"__metadata__\":{\"classes\":\"a\\nb\"},\"x\":{\"dtype\":\"BF16\",\"shape\":[3,2],"
+      "\"data_offsets\":[0,12]},\"lengths\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[12,14]},"
+      "\"y\":{\"dtype\":\"I16\",\"shape\":[2],\"data_offsets\":[14,18]}}",
+      "{\"x\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]},\"lengths\":{\"dtype\":\"I8\","
+      "\"shape\":[2],\"data_offsets\":[12,14]},\"y\":{\"dtype\":\"I32\",\"shape\":[3],"
+      "\"data_offsets\":[14,26]}}"};
+  int i;
+  for (i = 0; i < 2; i++) {
+    made m = {{0}, 0};
+    made_text(&m, heads[i]);
+    made_bytes(&m, "\0\0\x80\x3F\0\0\x80\xBF\0\0\0\x40\2\1", 14);
+    if (i) made_number(&m, 1, 4), made_number(&m, 2, 4), made_number(&m, 3, 4);
+    else made_number(&m, 0, 2), made_number(&m, 1, 2);
+    seed_line(i ? "signals1" : "signals0", 3, 10 + i, m.at, m.size);
+  }
+}
+
 static void fuzz_seeds(void) {
   static const char *const words_of[] = {
       "run\n-m\nmodel\ndata",
@@ -696,6 +720,7 @@ static void fuzz_seeds(void) {
   seed_gguf();
   seed_llama2c();
   seed_ct2();
+  seed_signals();
   seed_others();
   free(b.at);
   make_model(&b, 1);

@@ -123,6 +123,205 @@ at_least "tag" 90 "$("$SYN" eval --model tag.st --data tag.tsv | cut -d' ' -f2)"
 is "two numbers" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress.st | wc -w | tr -d ' ')"
 is "one number a row" 2 "$(printf '1 2 3 4\n' | "$SYN" run --model regress_rows.st | wc -w | tr -d ' ')"
 
+# -- the same data as safetensors: the same model, the same answers --
+cat >tensors.c <<'EOF2'
+/* Writes a safetensors file of lines "classes NAME NAME ..." and "NAME TYPE SHAPE NUMBER ...". */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char line[1 << 20], head[1 << 16], data[1 << 20];
+static size_t bytes;
+static void put(const char *type, double x) {
+  float one = (float)x;
+  uint64_t bits = (uint64_t)(int64_t)x;
+  uint32_t four;
+  int i, size = atoi(type + strcspn(type, "123468")) / 8;
+  memcpy(&four, &one, 4);
+  if (*type == 'F') bits = four;
+  if (*type == 'B') bits = four >> 16;
+  if (!strcmp(type, "F64")) memcpy(&bits, &x, 8);
+  for (i = 0; i < size; i++) data[bytes++] = (char)(bits >> 8 * i);
+}
+int main(void) {
+  char name[40], type[40], shape[40], *at, *end;
+  size_t n = 1, from;
+  int used, i;
+  head[0] = '{';
+  while (fgets(line, sizeof line, stdin)) {
+    if (sscanf(line, "%39s %39s %39s%n", name, type, shape, &used) == 3 && strcmp(name, "classes")) {
+      for (from = bytes, at = line + used;; at = end) {
+        double x = strtod(at, &end);
+        if (end == at) break;
+        put(type, x);
+      }
+      n += (size_t)sprintf(head + n, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%lu,%lu]}",
+                           n > 1 ? "," : "", name, type, strcmp(shape, "-") ? shape : "", (unsigned long)from,
+                           (unsigned long)bytes);
+      continue;
+    }
+    n += (size_t)sprintf(head + n, "%s\"__metadata__\":{\"classes\":\"", n > 1 ? "," : "");
+    for (at = strtok(line + 8, " \n"); at; at = strtok(NULL, " \n")) n += (size_t)sprintf(head + n, "%s\\n", at);
+    n += (size_t)sprintf(head + n, "\"}");
+  }
+  head[n++] = '}';
+  for (i = 0; i < 8; i++) putchar((int)((uint64_t)n >> 8 * i & 255));
+  fwrite(head, 1, n, stdout);
+  fwrite(data, 1, bytes, stdout);
+  return 0;
+}
+EOF2
+"${CC:-cc}" -O1 tensors.c -o tensors
+tensors() { $RUN ./tensors; }
+spec_of() { # spec_of TASK FEATURES TYPE <TSV: the lines that tensors reads
+  awk -F'\t' -v task="$1" -v f="$2" -v type="$3" '{ first = task == "classify"; s = first ? $2 : $1; t = first ? $1 : $2
+    n = split(s, v, " ") / f; rows += n; x = x " " s; lengths = lengths " " n; m = split(t, w, " "); ys += m
+    for (i = 1; i <= m; i++) { if (first || task == "tag") { if (!(w[i] in id)) { id[w[i]] = k++; names = names " " w[i] }
+      y = y " " id[w[i]] } else y = y " " w[i] } }
+    END { each = task == "tag" || task == "regress_rows" ? rows : NR; if (k) print "classes" names
+      print "x", type, rows "," f x; print "lengths", k ? "I32" : "I64", NR lengths
+      print "y", k ? "I16" : "F32", each (k ? "" : "," ys / each) y }'
+}
+head -40 train.tsv >classify.tsv
+cp r.tsv regress.tsv
+cp rows.tsv regress_rows.tsv
+for task in classify tag regress regress_rows; do
+  f=2
+  [ $task != classify ] || f=3
+  spec_of $task $f F32 <$task.tsv | tensors >$task.tensors
+  for file in $task.tsv $task.tensors; do
+    "$SYN" train --task $task --features $f --max-len 64 --encoder 'linear(6) -> rnn(6)' --data $file --hold-back 0.1 \
+      --epochs 9 --steps 20 --output $file.st >$file.log 2>&1 || cat $file.log
+  done
+  same "$task: the model of a safetensors file is that of TSV" $task.tsv.st $task.tensors.st
+  for file in $task.tsv $task.tensors; do "$SYN" eval --model $task.tsv.st --data $file >$file.eval 2>&1; done
+  same "$task: eval of both" $task.tsv.eval $task.tensors.eval
+  column=1
+  [ $task != classify ] || column=2
+  cut -f$column $task.tsv | "$SYN" run --model $task.tsv.st >of_text
+  "$SYN" run --model $task.tsv.st $task.tensors >of_tensors
+  same "$task: run of both" of_text of_tensors
+  "$SYN" run --model $task.tsv.st <$task.tensors >of_tensors
+  same "$task: run of a pipe" of_text of_tensors
+done
+is "run without lengths: one source, no y" "$(printf '1 2 3 4 5 6\n' | "$SYN" run --model regress.tsv.st)" \
+  "$(echo 'x I16 3,2 1 2 3 4 5 6' | tensors | "$SYN" run --model regress.tsv.st)"
+awk 'BEGIN { printf "classes"; for (i = 0; i < 440; i++) printf " a%d", i; print "\nx F32 3,2 1 2 3 4 5 6" }' </dev/null >named
+tensors <named >tensors.named
+is "its header has a line end in its size" 10 "$(od -An -tu1 -j1 -N1 tensors.named | tr -d ' ')"
+is "run reads it" "$(printf '1 2 3 4 5 6\n' | "$SYN" run --model regress.tsv.st)" "$("$SYN" run --model regress.tsv.st <tensors.named)"
+is "run waits for no more than a line" "$(printf '1 2\n' | "$SYN" run --model regress.tsv.st)" \
+  "$(printf '1 2\n3 4\n' | "$SYN" run --model regress.tsv.st | head -1)"
+printf 'x F64 3,2 0.1 0.2 0.3 1e-3 -5 6\nlengths U8 2 1 2\ny F64 2 0.1 7\n' | tensors >double.tensors
+printf '0.1 0.2\t0.1\n0.3 1e-3 -5 6\t7\n' >double.tsv
+for file in double.tsv double.tensors; do
+  "$SYN" train --task regress --features 2 --encoder 'linear(2)' --valid $file --data $file --steps 3 --batch 64 \
+    --output $file.st >/dev/null 2>&1
+done
+same "float64, targets of one dimension" double.tsv.st double.tensors.st
+is "BF16" "$(printf '1.5 -0.25\n' | "$SYN" run --model regress.tsv.st)" \
+  "$(echo 'x BF16 1,2 1.5 -0.25' | tensors | "$SYN" run --model regress.tsv.st)"
+printf 'x F32 3,2 1 2 3 4 5 6\nlengths I64 2 1 2\n' | tensors >sources.tensors
+printf 'a b\nb\n' >targets.txt
+printf '1 2\ta b\n3 4 5 6\tb\n' >sources.tsv
+seq2seq='--task seq2seq --features 2 --d-model 8 --heads 2 --max-len 8 --tokenizer space --steps 2 --batch 32'
+"$SYN" train $seq2seq --src sources.tensors --tgt targets.txt --output a.st 2>log || cat log
+"$SYN" train $seq2seq --data sources.tsv --output b.st 2>log || cat log
+same "seq2seq: sources as tensors, targets as text" a.st b.st
+refused "seq2seq has no y" 'targets of seq2seq are text,*lines of numbers TAB text, or this file as --src' train $seq2seq \
+  --data sources.tensors --output a.st
+"$SYN" compare --task tag --features 2 --encoder 'linear(4)' --data tag.tensors --test tag.tensors --vary 'lr=0.01' --seeds 1 \
+  --steps 2 -o tag_runs >out 2>log || cat log
+has "compare reads tensors" "*accuracy*" "$(cat out)"
+
+given() { # given NAME PATTERN TASK [TRAIN OPTION...]: what the lines of `spec` make is refused
+  name=$1 pattern=$2 task=$3
+  shift 3
+  tensors <spec >given.tensors
+  refused "$name" "given.tensors*$pattern" train --task "$task" --features 2 --data given.tensors --output x.st --steps 1 \
+    --encoder rnn "$@"
+}
+lines() { printf "$1\nlengths I64 2 1 2\n$2\n" >spec; }
+x='x F32 3,2 1 2 3 4 5 6'
+lines "$x" 'y I64 2 0 1'
+given "another width" ': tensor x is F32 \[3, 2\], wanted numbers of shape \[rows, 3\]' classify --features 3
+lines 'x F32 6 1 2 3 4 5 6' 'y I64 2 0 1'
+given "one dimension" 'x is F32 \[6\], wanted numbers of shape \[rows, 2\]' classify
+lines 'x F32 0,2' 'y I64 2 0 1'
+given "no rows" 'x is F32 \[0, 2\], wanted numbers of shape \[rows, 2\]' classify
+lines 'x C64 3,1 1 2 3' 'y I64 2 0 1'
+given "complex numbers" 'x is C64 \[3, 1\], wanted numbers*' classify --features 1
+lines "$x" 'y F32 2 0 1'
+given "labels as floats" 'y is F32 \[2\], wanted integers of shape \[2\], as there are 2 lengths' classify
+lines "$x" 'y I64 3 0 1 1'
+given "a label too many" 'y is I64 \[3\], wanted integers of shape \[2\]*' classify
+lines "$x" 'y I64 2 0 1'
+given "tags by sources" 'y is I64 \[2\], wanted integers of shape \[3\], as there are 3 rows of x' tag
+lines "$x" 'y F32 3,1 1 2 3'
+given "targets" 'y is F32 \[3, 1\], wanted numbers of shape \[2, targets\]*' regress
+lines "$x" 'y F32 2,0'
+given "no targets" 'y is F32 \[2, 0\], wanted*' regress
+lines "$x" 'z I64 2 0 1'
+given "no y" 'has no tensor y, wanted y of shape \[2\]' classify
+printf "$x\ny I64 1 0\n" >spec
+given "no lengths" 'has no tensor lengths, wanted lengths of shape \[sources\]' classify
+printf 'lengths I64 1 1\ny I64 1 0\n' >spec
+given "no x" 'without a tensor x: wanted x, lengths and y, or a text file' classify
+lines 'classes a b' "$x\ny I64 2 0 2"
+given "an unknown class" 'y\[1\] is 2, but classes of its metadata has 2 lines, from 0 on' classify
+lines 'classes a b' "$x\ny I64 2 0 -1"
+given "a class below 0" 'y\[1\] is -1, but*' classify
+lines 'classes a a' "$x\ny I64 2 0 1"
+given "two equal names" 'two classes are called "a"' classify
+lines 'classes \\t b' "$x\ny I64 2 0 1"
+given "a TAB in a name" 'class 0 is called*wanted a line of text of at most 255 bytes' classify
+lines 'classes a\\u0020a b' "$x\ny I64 3 0 1 1"
+given "two words are no tag" 'class 0 is called "a a", wanted a word*' tag
+for bad in '2 0 3' '2 -1 4' '2 1 1' '2 4 -1' '2 2 2' '2 9223372036854775807 2' '1 2'; do
+  printf "$x\nlengths I64 $bad\ny I64 ${bad%% *} 0 1\n" >given.lines
+  sed "s/^y I64 1 0 1/y I64 1 0/" given.lines >spec
+  given "lengths $bad" 'lengths*, *' classify
+done
+printf "$x\nlengths F32 2 1 2\ny I64 2 0 1\n" >spec
+given "lengths as floats" 'lengths is F32 \[2\], wanted integers of shape \[sources\]' classify
+printf "$x\nlengths I64 0\ny I64 0\n" >spec
+given "no sources" 'lengths is I64 \[0\], wanted integers*' classify
+lines 'x F32 3,2 1 2 nan 4 5 6' 'y I64 2 0 1'
+given "no number" ' line 2: number 1 is nan, wanted a number of at most 1e+30*' classify
+lines 'x F32 3,2 1 2 1 4 inf 6' 'y I64 2 0 1'
+given "infinity" ' line 2: number 3 is inf, wanted*' classify
+lines 'x F64 3,2 1 2 1 4 1e300 6' 'y I64 2 0 1'
+given "huge" ' line 2: number 3 is 1*e+300, wanted*' classify
+lines "$x" 'y F32 2,1 nan 1'
+given "no target" ' line 1: number 1 is *nan, wanted*' regress
+refused "a model of words" 'sources.tensors has rows of 2 numbers, but the source is text: wanted a text file, or * --features 2' \
+  eval --model words.st --data sources.tensors
+refused "a model file" 'words.st: this is a model file, or another safetensors file without a tensor x' eval --model regress.st --data words.st
+size=$(wc -c <tag.tensors)
+for cut in 9 30 200 $((size - 1)); do
+  head -c $cut tag.tensors >given.tensors
+  refused "cut to $cut bytes" 'given.tensors: *' eval --model tag.st --data given.tensors
+done
+lines "$x\nextra I64 1 7" 'y I64 2 0 1'
+tensors <spec >extra.tensors
+"$SYN" train --task classify --features 2 --data extra.tensors --encoder rnn --steps 1 --batch 200 --output x.st 2>log
+has "what is not read is said" "*extra.tensors: the tensor extra is not read*" "$(cat log)"
+
+# the program of examples/signals, where there is NumPy
+for python in python3 /usr/bin/python3; do
+  $python -c 'import numpy' 2>/dev/null || continue
+  { echo 'import numpy as np'
+    echo 'x, lengths, y = np.array([[1, 2], [3, 4], [5, 6.5]]), np.array([1, 2]), np.array([1, 0], "int8")'
+    awk '/^```python/ { shown = 1; next } /^```/ { shown = 0 } shown' "$root/examples/signals/README.md"; } >save.py
+  $python save.py
+  printf 'none\t1 2\ncircle\t3 4 5 6.5\n' >shown.tsv
+  for file in shown.tsv train.safetensors; do
+    "$SYN" train --task classify --features 2 --data $file --encoder rnn --d-model 4 --steps 2 --batch 200 --output $file.st 2>log || cat log
+  done
+  same "the file that the program writes" shown.tsv.st train.safetensors.st
+  break
+done
+
 # -- faults of a machine by the error of a network that saw healthy ones --
 "${CC:-cc}" -O1 "$root/examples/embedded/vibration_data.c" -o vibration -lm
 ./vibration train 500 1 >healthy.tsv

@@ -339,7 +339,7 @@ static void auto_texts(syn_context *c, const syn_learn_config *k, arguments *a, 
     auto_fitting(c, k, &f, NULL, &f.all, 1);
     free(text.at);
   } else {
-    if (!pairs_read(&f.p, of, a, names, how))
+    if (!pairs_read(&f.p, of, a, names, 0, how))
       fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!f.p.count) fail(FAILED_JOB, "%s has no line", f.p.names[0]);
     for (i = 0; i < f.p.count; i++) f.p.side[1][i] = first_alternative(&f.p, i);

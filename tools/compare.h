@@ -1846,8 +1846,8 @@ static void compare_metrics(comparison *k) {
   if (k->of == CLASSIFY) k->options.line = split_whole;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
-  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names,
-                                    QUIET | (k->options.form & COMPOSE)))
+  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names, -1,
+                                 QUIET | (k->options.form & COMPOSE)))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)

@@ -271,9 +271,9 @@ static buffer scan_composed(text_scan *s, syn_text text) {
   return b;
 }
 
-/* Reads a text for training or eval, and says what is unusual in it. */
-static buffer read_data(const char *path, int how) {
-  buffer text = read_text(path), composed;
+/* Looks at a text for training or eval, and says what is unusual in it. */
+static buffer scan_data(buffer text, const char *path, int how) {
+  buffer composed;
   size_t line = 1, i;
   text_scan s;
   memset(&s, 0, sizeof s);
@@ -284,6 +284,23 @@ static buffer read_data(const char *path, int how) {
   if (!(how & QUIET)) say_scan(&s, path, text.size, how & COMPOSE);
   free(how & COMPOSE ? text.at : composed.at);
   return how & COMPOSE ? composed : text;
+}
+/* Reads one. */
+static buffer read_data(const char *path, int how) { return scan_data(read_text(path), path, how); }
+
+/* The same of sources with targets, or (`alone`) of sources; a safetensors file of `features`
+   numbers a row becomes lines of text. */
+static buffer read_sources(task of, int alone, const char *path, int features, int how) {
+  static const int targets[] = {0, 0, SIGNAL_TARGET | SIGNAL_LABELS,
+                                SIGNAL_TARGET | SIGNAL_LABELS | SIGNAL_ROWS, 0, SIGNAL_TARGET,
+                                SIGNAL_TARGET | SIGNAL_ROWS};
+  buffer bytes = read_file(path);
+  if (!is_tensors(buffer_text(&bytes))) return scan_data(text_of(bytes, path), path, how);
+  if (features && of == SEQ2SEQ && !alone)
+    fail(FAILED_JOB, "%s: targets of seq2seq are text, which a safetensors file has not: wanted "
+         "lines of numbers TAB text, or this file as --src and text as --tgt", path);
+  bytes = signals_text(bytes, path, features, alone ? 0 : targets[of], how & QUIET);
+  return scan_data(bytes, path, how);
 }
 
 /* -- lines -- */
@@ -385,13 +402,14 @@ static const char *alternatives_of(const arguments *a, task of) {
 }
 
 /* Reads the file of option names[0], or those of names[1] and names[2]; 0 when none is given.
-   `how`: see read_data. */
+   `features`: numbers of a row of the source, 0: it is text, -1: any. `how`: see scan_data. */
 static int pairs_read(pairs *p, task of, const arguments *a, const char *const names[3],
-                      int how) {
+                      int features, int how) {
   const char *data = opt_text(a, names[0]);
   const char *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
   memset(p, 0, sizeof *p);
   p->of = of;
+  p->features = features > 0 ? features : 0;
   p->alternatives = alternatives_of(a, of);
   if (!*data && !*src && !*tgt) return 0;
   if (*data ? *src || *tgt : !*src || !*tgt)
@@ -399,7 +417,7 @@ static int pairs_read(pairs *p, task of, const arguments *a, const char *const n
          names[2]);
   p->names[0] = *data ? data : src;
   p->names[1] = *data ? data : tgt;
-  p->files[0] = lines_of(read_data(p->names[0], how));
+  p->files[0] = lines_of(read_sources(of, !*data, p->names[0], features, how));
   p->count = p->files[0].count;
   p->side[0] = (syn_text *)take(p->count, sizeof(syn_text));
   p->side[1] = (syn_text *)take(p->count, sizeof(syn_text));

@@ -608,16 +608,46 @@ typedef struct line_reader {
   FILE *f;
   buffer text;
   const char *path;
-  syn_text rest;   /* of a text that ends its lines in CR, all of which is in `text` */
+  syn_text rest;   /* of a text that ends its lines in CR, or of tensors: all of it is in `text` */
   size_t bytes;    /* read so far */
   int feeds;       /* 1: a '\n' was read */
+  char head[TENSORS_HEAD]; /* of a model of features: bytes that were read ahead */
+  size_t headed, head_at;  /* how many; the next of them */
 } line_reader;
+
+static int next_byte(line_reader *in) {
+  return in->head_at < in->headed ? (unsigned char)in->head[in->head_at++] : getc(in->f);
+}
+
+/* Reads what shows whether sources are lines or a safetensors file. The first line of a text may be
+   all that there is for now: its end is waited for, no further byte. The size of a header, which is
+   below 2^27, may have a '\n' among its first bytes alone. */
+static void read_head(line_reader *in, int features) {
+  syn_text head;
+  size_t got;
+  int c = 0;
+  while (in->headed < TENSORS_HEAD && !(c == '\n' && in->headed > 3) && (c = getc(in->f)) != EOF)
+    in->head[in->headed++] = (char)c;
+  head.at = in->head;
+  head.size = in->headed;
+  if (!is_tensors(head)) return;
+  put(&in->text, in->head, in->headed);
+  do {
+    buffer_reserve(&in->text, 65536);
+    got = fread(in->text.at + in->text.size, 1, 65536, in->f);
+    in->text.size += got;
+  } while (got);
+  in->text = signals_text(in->text, in->path, features, 0, 0);
+  in->bytes = in->text.size--; /* without the last '\n' */
+  in->rest = buffer_text(&in->text);
+  in->head_at = in->headed;
+}
 
 /* Reads up to the next '\n'. */
 static int read_to_feed(line_reader *in) {
   int c;
   in->text.size = 0;
-  while ((c = getc(in->f)) != EOF && c != '\n') put_byte(&in->text, (char)c);
+  while ((c = next_byte(in)) != EOF && c != '\n') put_byte(&in->text, (char)c);
   in->bytes += in->text.size + (c == '\n');
   if (c == '\n') in->feeds = 1;
   return c != EOF || in->text.size;
@@ -734,6 +764,7 @@ static int run_run(const arguments *a) {
   syn_model_pack(m); /* all decoders share the weights in panels */
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
+  if (r.features && !r.terminal) read_head(&in, r.features);
   runner_ready(&r);
   say_threads(&c, a);
   most = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
@@ -1118,6 +1149,7 @@ static void eval_open(evaluation *e, const arguments *a) {
 /* Reads the data, but not those of lm, which eval_loss reads. */
 static void eval_read(evaluation *e) {
   static const char *const names[] = {"data", "src", "tgt"};
+  const syn_config *k = syn_model_config(e->m);
   int lm = e->of == LM;
   if (e->spans) {
     e->p = plain_lines(opt_text(e->a, "data"), SEQ2SEQ, e->how);
@@ -1125,11 +1157,10 @@ static void eval_read(evaluation *e) {
   }
   if (lm) check_one_file(e->a, "lm");
   if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
-  if (!lm && !pairs_read(&e->p, e->of, e->a, names, e->how))
+  if (!lm && !pairs_read(&e->p, e->of, e->a, names, k->src_features, e->how))
     fail(WRONG_USE, "eval wants --data, or --src and --tgt");
   e->p.cut = pair_cut_of(opt_text(e->a, "too-long"), e->of);
-  e->p.features = syn_model_config(e->m)->src_features;
-  e->p.outputs = syn_model_config(e->m)->outputs;
+  e->p.outputs = k->outputs;
   if (e->of >= REGRESS) return;
   if (e->of >= CLASSIFY) eval_labels(e);
   else if (!lm) eval_texts(e);

@@ -31,6 +31,7 @@
 #include "text.h"
 #include "options.h"
 #include "overlap.h"
+#include "signals.h"
 #include "data.h"
 #include "metrics.h"
 #include "cost.h"
@@ -112,7 +113,8 @@ static const option train_options[] = {
     {"data", 0, READS, "", "FILE",
      "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
      "classify: label TAB text [TAB text]; tag: text TAB a tag for each token; lm: plain text; mlm: a text a line. "
-     "With --features the text is numbers; regress, regress_rows: numbers TAB targets"},
+     "With --features the text is numbers; regress, regress_rows: numbers TAB targets. It may be safetensors: "
+     "x [rows, N], lengths [sources], y (a class of each source, tag: of each row, regress: numbers)"},
     {"src", 0, READS, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, READS, "", "FILE",
      "target lines; a TAB is followed by another accepted target, but labels and tags have one"},

@@ -159,6 +159,13 @@ static const struct {
     {"\x7F" "ELF", 4, "a program", "a text file is wanted"},
 };
 
+/* Whether bytes begin like a safetensors file: the size of its header, below 2^48, then its first
+   bracket. */
+enum { TENSORS_HEAD = 9 };
+MAYBE_UNUSED static int is_tensors(syn_text t) {
+  return t.size >= TENSORS_HEAD && !t.at[6] && !t.at[7] && t.at[8] == '{';
+}
+
 /* Exits, with its name, when a file begins like something else than a text in UTF-8. */
 MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
   const char *wide;
@@ -170,8 +177,7 @@ MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
   wide = t.size ? wide_text(t) : NULL;
   if (wide)
     fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
-  if (t.size > 8 && !t.at[6] && !t.at[7] && t.at[8] == '{')
-    fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
+  if (is_tensors(t)) fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
 }
 
 /* Every line end becomes one '\n': CRLF does, and a CR at the end of the text. A text without any
@@ -187,15 +193,15 @@ MAYBE_UNUSED static void unify_line_ends(buffer *b) {
   b->size = n;
 }
 
-/* Reads a text file; one without text is an error. */
-MAYBE_UNUSED static buffer read_text(const char *path) {
-  buffer b = read_file(path);
+/* The text of a file that was read; one without text is an error. */
+MAYBE_UNUSED static buffer text_of(buffer b, const char *path) {
   check_text(buffer_text(&b), path);
   skip_byte_order_mark(&b);
   unify_line_ends(&b);
   if (!b.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
   return b;
 }
+MAYBE_UNUSED static buffer read_text(const char *path) { return text_of(read_file(path), path); }
 
 /* Writes a file as the library writes its own: PATH has all of it or stays what it was, see
    syn_file_write. A failure is recorded in c. */

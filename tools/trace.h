@@ -384,7 +384,8 @@ static pairs trace_pairs(const tracer *t) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
   if (t->of != LM) {
-    pairs_read(&pair, t->of, t->a, names, model_form(t->m[0]) & COMPOSE);
+    pairs_read(&pair, t->of, t->a, names, syn_model_config(t->m[0])->src_features,
+               model_form(t->m[0]) & COMPOSE);
     return pair;
   }
   check_one_file(t->a, "lm");

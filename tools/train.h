@@ -491,12 +491,11 @@ static void train_read_pairs(training *r) {
   int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels, own_valid;
   const int cut = pair_cut_of(opt_text(r->a, "too-long"), r->of);
   pairs p, v;
-  if (!pairs_read(&p, r->of, r->a, train_names, r->how))
+  if (!pairs_read(&p, r->of, r->a, train_names, r->features, r->how))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
   r->data = syn_data_new(&r->c);
-  own_valid = pairs_read(&v, r->of, r->a, valid_names, r->how);
+  own_valid = pairs_read(&v, r->of, r->a, valid_names, r->features, r->how);
   p.cut = v.cut = cut;
-  p.features = v.features = r->features;
   if (r->of >= REGRESS) train_outputs(r, &p, &v);
   init_tokenizers(r, &p);
   own_labels = has_labels(r->of) && !r->tokenizer[1];
