@@ -32128,7 +32128,8 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
    by. The integer is round(32767 p_i). Every machine rounds these operations alike, so a
    threshold that was found on a PC holds on a board. */
 static int32_t syn__small_probability(const syn__small_search *b, int32_t i) {
-  return syn__small_round(32767.0f * (syn__small_exp(b->picks[i].score - b->top) / b->sum));
+  const float e = syn__small_exp(b->picks[i].score - b->top);
+  return b->sum > 0.0f ? syn__small_round(32767.0f * (e / b->sum)) : 0; /* 0: all z_j are NaN */
 }
 /* rank: the token of `out`, with the best candidates. The tokens of a prompt do not count. */
 static long syn__small_rank(syn_small *s, const int32_t *a) {

@@ -6,7 +6,8 @@
 #define FUZZ_EDGES 700
 #define FUZZ_MUTATOR
 #define FUZZ_MARKS(X) \
-  X(opened) X(greedy) X(beam) X(sampled) X(tokens) X(encoded) X(decoded) X(learned) X(fed) X(numbers)
+  X(opened) X(greedy) X(beam) X(sampled) X(scored) X(tokens) X(encoded) X(decoded) X(learned) \
+  X(fed) X(numbers)
 #include "fuzz.h"
 #include "sign.h"
 
@@ -19,6 +20,7 @@ static syn_small_config config_of(void) {
   if (fuzz_random(2)) k.source_len = 1 + fuzz_random(8);
   if (fuzz_random(3) == 0) k.beam = 2 + fuzz_random(SYN_SMALL_MAX_BEAM - 1);
   else if (fuzz_random(2)) k.temperature = 0.5f;
+  else if (fuzz_random(2)) k.best = 1 + fuzz_random(5);
   k.top_k = fuzz_random(2) ? fuzz_random(5) : 0;
   k.top_p = fuzz_random(2) ? 0.9f : 0.0f;
   k.seed = (uint32_t)fuzz_random(100);
@@ -40,7 +42,7 @@ static void feed(syn_small *s) {
 
 /* Steps until the end, an error or STEPS calls; then `count` tokens as text. */
 static void steps(syn_small *s, int correct) {
-  int out[MAX_TOKENS], count = 0, i, token = SYN_SMALL_MORE;
+  int out[MAX_TOKENS], count = 0, i, token = SYN_SMALL_MORE, scored = 0;
   char text[40];
   static int32_t numbers[8];
   for (i = 0; i < STEPS && (token >= 0 || token == SYN_SMALL_MORE); i++) {
@@ -51,11 +53,14 @@ static void steps(syn_small *s, int correct) {
     }
     if (token >= 0 && count < MAX_TOKENS) out[count++] = token;
     if (token >= 0) fuzz_mark(MARK_tokens);
+    if (syn_small_score(s, fuzz_random(6), &scored) >= 0) fuzz_mark(MARK_scored);
     if (token >= 0 && syn_small_numbers(s, 100.0f, numbers, 8) > 0) fuzz_mark(MARK_numbers);
     if (correct && token >= 0 && !syn_small_correct(s, fuzz_random(12), 0.1f))
       fuzz_mark(MARK_learned);
   }
   for (i = 0; i < count; i++) syn_small_piece(s, out[i], !i);
+  syn_small_piece(s, scored, 1);
+  syn_small_reject(s, fuzz_random(32768));
   if (syn_small_decode(s, out, count, text, sizeof text) >= 0) fuzz_mark(MARK_decoded);
   syn_small_decode(s, out, count, text, 3);
 }
@@ -88,8 +93,8 @@ static void fuzz_one(void) {
   float *memory = NULL;
   if (fuzz_random(16)) sign(at, size); /* else no change is ever opened */
   bytes = syn_small_ram(at, size, &k);
-  if (bytes < 0) { /* models that write no text have neither beams nor samples */
-    k.beam = 0;
+  if (bytes < 0) { /* models that write no text have neither beams nor samples, some no scores */
+    k.beam = k.best = 0;
     k.temperature = 0.0f;
     bytes = syn_small_ram(at, size, &k);
   }
@@ -129,11 +134,11 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "rnn", "i8", "rows"},
       {"tag", "pos -> res(cnn(k=3)) -> norm", NULL, "i8", "smlad"},
       {"classify", "cnn(8, 3, relu) -> rnn(8) -> res(cnn(8, 3, tanh))", NULL, "i8", "rows"},
-      {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn", NULL, "i4", "smlad"},
-      {"classify", "res_nd(syn_att(V)) -> res(ff)", NULL, "i8", "mve"},
+      {"tag", "linear -> res(cnn(8, 5, tanh)) -> birnn -> highway(act(tanh))", NULL, "i4", "smlad"},
+      {"classify", "ngram(2, 16) -> res_nd(syn_att(V+FR)) -> res(ff)", NULL, "i8", "mve"},
       {"lm", NULL, "rope -> res(syn_att(kv=1)) -> ffl(8, swiglu)", "i8", "smlad"},
-      {"lm", NULL, "res(dyn_conv(3)) -> lin_att -> softcap(2)", "i4", "smlad"},
-      {"classify", "res(syn_att(V+CRC)) -> aop(2, 5) -> syn_att(GLU)", NULL, "i8", "smlad"},
+      {"lm", NULL, "res(dyn_conv(3)) -> light_conv(3) -> lin_att -> softcap(2)", "i4", "smlad"},
+      {"classify", "res(syn_att(V+CRC+FD)) -> aop(2, 5) -> syn_att(GLU)", NULL, "i8", "smlad"},
       {"lm", NULL, "res(aft) -> sgu -> linear", "i8", "smlad"},
       {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"},
       {"seq2seq", "types(3) -> res(linformer(3)) -> fixed_att(8)",

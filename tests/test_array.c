@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "heap.h"
+#include "sign.h"
 #include "sink.h"
 
 enum { TOKENS = 120, VOCAB = 500, CLASSES = 7 };
@@ -694,6 +695,28 @@ static void test_array_embed(syn_context *c) {
   syn_model_free(m);
 }
 
+/* Logits that are all NaN, which weights of a damaged array may give: probability 0, refused. */
+static void test_array_nan(syn_context *c) {
+  static uint64_t ram[2000];
+  syn_model *m = model_of(c, "classify", "norm", 8);
+  size_t size;
+  int32_t *w = small_of(c, m, &size), *out = w + syn__small_first(w, SYN__SMALL_OP_out);
+  const int source[] = {4, SYN_END};
+  syn_small_config how;
+  syn_small *s;
+  int i, token = SYN_SMALL_MORE;
+  for (i = 0; i < out[1]; i++) w[out[4] + i] = 0x7FC00000;
+  sign(w, size);
+  memset(&how, 0, sizeof how);
+  how.best = 2;
+  s = syn_small_open(ram, sizeof ram, w, size, &how, NULL);
+  CHECK(out[1] == CLASSES && s && !syn_small_source(s, source, 2), "%d classes", (int)out[1]);
+  while (s && token == SYN_SMALL_MORE) token = syn_small_step(s, 1000);
+  CHECK(token >= 0 && syn_small_score(s, 0, NULL) == 0 && syn_small_reject(s, 1) == 1, "%d", token);
+  free(w);
+  syn_model_free(m);
+}
+
 int main(void) {
   syn_context c;
   syn_context_init(&c, NULL);
@@ -720,5 +743,6 @@ int main(void) {
   test_array_options(&c);
   test_array_embed(&c);
   test_array_memory_text();
+  test_array_nan(&c);
   return CHECK_END("array");
 }
