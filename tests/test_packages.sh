@@ -1,7 +1,7 @@
 #!/bin/sh
 # The packages for boards: each has its files and keys; the generated header and the sketches compile
-# without a warning, as C99 and as C++11 without exceptions, by a compiler for boards where there is
-# one.
+# without a warning, as C99 and as C++11 without exceptions, by compilers for boards where there are
+# some: Arm, RISC-V.
 # Run from anywhere: sh tests/test_packages.sh    CC and CXX name the compilers of this machine.
 # Ends with "packages: N checks, N failed"; exit 1 when any failed.
 
@@ -60,11 +60,24 @@ quiet 'the header, C99' ${CC:-cc} -std=c99 $strict -fsyntax-only all.c
 if command -v ${CXX:-c++} >/dev/null; then
   quiet 'the header, C++11' ${CXX:-c++} -std=c++11 $strict -fsyntax-only -x c++ all.c
 fi
-board='-mthumb -std=c++11 -Os -fno-exceptions -fno-rtti -Wall -Wextra -Werror'
+board='-std=c++11 -Os -fno-exceptions -fno-rtti -Wall -Wextra -Werror'
 if command -v arm-none-eabi-g++ >/dev/null; then
   for sketch in arduino/Synthesizer/examples/*/*.ino platformio/examples/*/*.ino; do
-    quiet "$sketch" arm-none-eabi-g++ -mcpu=cortex-m4 $board -include ./Arduino.h -Iarduino/Synthesizer/src \
+    quiet "$sketch" arm-none-eabi-g++ -mcpu=cortex-m4 -mthumb $board -include ./Arduino.h -Iarduino/Synthesizer/src \
       -x c++ -c "$sketch" -o sketch.o
+  done
+fi
+# RISC-V cores, without floating-point unit and with one
+riscv=riscv64-unknown-elf-
+if command -v ${riscv}g++ >/dev/null && ${riscv}gcc -print-file-name=picolibc.specs | grep -q /; then
+  for core in rv32imc/ilp32 rv32imafdc/ilp32d; do
+    flags="--specs=picolibc.specs -march=${core%/*} -mabi=${core#*/} $strict"
+    quiet "the header, C99, $core" ${riscv}gcc $flags -std=c99 -Os -c all.c -o all.o
+    quiet "the header, C++11, $core" ${riscv}g++ $flags $board -x c++ -c all.c -o all.o
+  done
+  for sketch in arduino/Synthesizer/examples/*/*.ino; do
+    quiet "$sketch, RISC-V" ${riscv}g++ --specs=picolibc.specs -march=rv32imc -mabi=ilp32 $board \
+      -include ./Arduino.h -Iarduino/Synthesizer/src -x c++ -c "$sketch" -o sketch.o
   done
 fi
 
