@@ -53,8 +53,12 @@ void board_reset(void) {
 }
 
 #ifdef __riscv
-/* The first instructions of the program: a RISC-V core starts without a stack. */
+/* The first instructions of the program: a RISC-V core starts without a stack, and with its
+   floating-point unit off. */
 __attribute__((naked, section(".vectors"), used)) static void board_start(void) {
+#ifdef __riscv_flen
+  __asm__ volatile(".option arch, +zicsr\n\tli t0, 0x2000\n\tcsrs mstatus, t0" : : : "t0");
+#endif
   __asm__ volatile(".option arch, +zicsr\n\tla sp, ld_stack_top\n\tcsrw mtvec, %0\n\tj board_reset"
                    : : "r"(board_fault));
 }

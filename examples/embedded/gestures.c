@@ -7,6 +7,6 @@
 #include "gestures.h"
 
 static uint64_t ram[(gestures_RAM + 7) / 8];
-static gestures all = GESTURES(gestures);
+static rows all = GESTURES(gestures);
 
-int main(void) { return gestures_run(&all, ram, sizeof ram); }
+int main(void) { return gestures_run(&all, gestures_ANSWER, ram, sizeof ram); }

@@ -8,6 +8,6 @@
 #include "gestures.h"
 
 static uint64_t ram[(gestures_att_RAM + 7) / 8];
-static gestures all = GESTURES(gestures_att);
+static rows all = GESTURES(gestures_att);
 
-int main(void) { return gestures_run(&all, ram, sizeof ram); }
+int main(void) { return gestures_run(&all, gestures_att_ANSWER, ram, sizeof ram); }

@@ -7,6 +7,6 @@
 #include "gestures.h"
 
 static uint64_t ram[(gestures_cnn_RAM + 7) / 8];
-static gestures all = GESTURES(gestures_cnn);
+static rows all = GESTURES(gestures_cnn);
 
-int main(void) { return gestures_run(&all, ram, sizeof ram); }
+int main(void) { return gestures_run(&all, gestures_cnn_ANSWER, ram, sizeof ram); }

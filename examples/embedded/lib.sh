@@ -42,6 +42,11 @@ thousandths() {
     for (i = 1; i <= n; i++) printf "%d%s", x[i] * 1000 + (x[i] < 0 ? -0.5 : 0.5), i < n ? " " : "\t" $1 "\n" }'
 }
 
+vibrations() { # COUNT SEED: lines "integers TAB kind" of vibration_data.c, the kinds in turns
+  "$OUT/vibration_data" test "$1" "$2" |
+    awk '{ split("healthy bearing imbalance looseness", kind, " "); print kind[(NR - 1) % 4 + 1] "\t" $0 }' | thousandths
+}
+
 figure() { # NAME FILE: the number of a line "# NAME number"
   sed -n "s/^# $1 //p" "$2" | head -n 1
 }

@@ -27,6 +27,23 @@ pc() {
   [ $((right * 100)) -ge $((total * $2)) ]
   verdict $? "$1 on the PC" "$right of $total answers right, $2 % wanted"
 }
+# faults: what vibration calls a fault, of 2,000 windows; 80 of them are sent to the boards
+faults() {
+  vibrations 2000 3 >"$OUT/vibration.all"
+  head -n 80 "$OUT/vibration.all" | cut -f 1 >"$OUT/vibration.in"
+  for part in all in; do
+    (cut -f 1 "$OUT/vibration.$part"; echo) | "$OUT/pc/vibration" >"$OUT/vibration.pc" ||
+      { verdict 1 "vibration on the PC" "its self-test"; return; }
+    [ $part = in ] || grep -E '^(healthy|fault) ' "$OUT/vibration.pc" >"$OUT/vibration.answers"
+  done
+  text=$(cut -f 2 "$OUT/vibration.all" | paste -d ' ' - "$OUT/vibration.answers" |
+    awk '{ n[$1]++; faults[$1] += $2 == "fault" }
+      END { for (kind in n) part[kind] = 100 * faults[kind] / n[kind]
+        printf "a fault in %.1f %% of healthy windows, bearing %.1f %%, looseness %.1f %%, imbalance %.1f %%\n",
+          part["healthy"], part["bearing"], part["looseness"], part["imbalance"]
+        exit !(part["healthy"] <= 3 && part["bearing"] >= 95 && part["looseness"] >= 75 && part["imbalance"] >= 35) }')
+  verdict $? "vibration on the PC" "$text"
+}
 # on BOARD DEMO QEMU-OPTIONS...: builds and runs; answers, hash and stack
 on() {
   board=$1 demo=$2 out=$OUT/$1/$2.out
@@ -101,7 +118,7 @@ make="$*"
 mkdir -p "$OUT"
 $make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/dates_i4" "$OUT/pc/commands" \
   "$OUT/pc/learn" "$OUT/pc/letters" "$OUT/pc/gestures" "$OUT/pc/gestures_cnn" \
-  "$OUT/pc/gestures_att" "$OUT/pc/keywords" || exit 1
+  "$OUT/pc/gestures_att" "$OUT/pc/vibration" "$OUT/pc/keywords" || exit 1
 prepare dates dates_data "$INPUTS" test
 prepare commands commands_data 200 test
 sed 's/$/	?/' commands_other.txt >>"$OUT/commands.test" # sentences that are no commands
@@ -122,6 +139,7 @@ cut -f 1 "$OUT/keywords.test" >"$OUT/keywords.in"
 pc gestures 95
 pc gestures_cnn 95
 pc gestures_att 95
+faults
 pc keywords 30 # of few voices, or refused; the next line counts without refusing
 "$OUT/keywords_data" unpack 1 1 <keywords_test.tsv >"$OUT/keywords_test.tsv"
 right=$("$OUT/syn" eval -m "$OUT/keywords.safetensors" --data "$OUT/keywords_test.tsv" | sed 's/[^ ]* //')
@@ -149,7 +167,7 @@ if have_tools; then
   for board in m0 an386 an505; do on $board learn; done
   for board in an385 an386 an547; do on $board letters; done
   for board in m0 an386 an547; do
-    for demo in gestures gestures_cnn gestures_att keywords; do on $board $demo; done
+    for demo in gestures gestures_cnn gestures_att vibration keywords; do on $board $demo; done
   done
   for cost in "an386 an386 smlad gestures_att" "m0 m0-16k smlad gestures" "an385 an385 smlad gestures_cnn" \
     "an547 an547 mve gestures_cnn"; do cost_on $cost; done
@@ -167,7 +185,8 @@ else
   echo "boards: skipped, needs $missing"
 fi
 if have_riscv; then
-  for demo in dates dates_i4 gestures gestures_cnn gestures_att keywords; do on rv32 $demo; done
+  for demo in dates dates_i4 gestures gestures_cnn gestures_att vibration keywords; do on rv32 $demo; done
+  for demo in dates vibration; do on rv32d $demo; done
   cost_on rv32 esp32c3 smlad gestures_cnn
 else
   echo "rv32: skipped, needs $missing"
