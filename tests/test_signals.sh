@@ -307,6 +307,26 @@ tensors <spec >extra.tensors
 "$SYN" train --task classify --features 2 --data extra.tensors --encoder rnn --steps 1 --batch 200 --output x.st 2>log
 has "what is not read is said" "*extra.tensors: the tensor extra is not read*" "$(cat log)"
 
+# -- --minutes chooses a network, which fits a board where one is named --
+chosen() { # chosen NAME PATTERN TRAIN OPTION...
+  name=$1 pattern=$2
+  shift 2
+  "$SYN" train --minutes 0.01 --output x.st "$@" >out 2>log || cat log
+  has "$name" "*--hold-back 0.05 --clip 1 $pattern --steps*" "$(grep 'the same training again' log)"
+}
+chosen "minutes: classify" "--encoder 'cnn(16,5,relu)->cnn(24,5,relu,dilate=2)->cnn(32,5,relu,dilate=4)' --d-model 128 --heads 4 --max-len 64 --batch 2048 --dropout 0.1 --label-smoothing 0.1 --optimizer muon" \
+  --task classify --features 3 --data classify.tsv
+chosen "minutes: tag, sources of other lengths" '*--max-len 14 *' --task tag --features 2 --data tag.tensors
+chosen "minutes: regress" '*cnn(16*--dropout 0 --label-smoothing 0 *' --task regress --features 2 --data r.tsv
+chosen "minutes: regress_rows" '*cnn(16*' --task regress_rows --features 2 --data rows.tsv
+awk '{ print "1 " NR " 3 -" NR "\t1 " NR " 3 -" NR }' r.tsv >same.tsv
+chosen "minutes: targets that are the rows" "*'ff(4,tanh)->ff(1,tanh)->ff(4,tanh)'*" --task regress_rows --features 2 --data same.tsv
+chosen "minutes: what is given stays" "--d-model 128 *" --task regress --features 2 --data r.tsv --encoder 'linear(4)' --max-len 30
+is "its network" 1 "$("$SYN" info --model x.st | grep -c 'linear(4)')"
+chosen "minutes, a board: a narrower network" "--encoder 'cnn([1-9],5,relu)*" --task classify --features 3 --data classify.tsv \
+  --board m0-16k --latency-ms 40
+has "it fits the board" "syn: on m0-16k: *" "$(grep 'on m0-16k' log)"
+
 # the program of examples/signals, where there is NumPy
 for python in python3 /usr/bin/python3; do
   $python -c 'import numpy' 2>/dev/null || continue
@@ -366,10 +386,14 @@ refused "huge" 'number 1 is 1e31, wanted a number of at most 1e+30' run --model 
 1e31 2
 X
 refused "no features" 'wants --features N' train --task regress --data r.tsv --output x.st
-refused "minutes of numbers" 'with --features give --steps or --epochs' train --task regress --minutes 1 --data train.tsv \
+refused "minutes without features" 'train --task regress wants --features N' train --task regress --minutes 1 --data r.tsv \
   --output x.st
-refused "minutes" 'with --features give --steps or --epochs' train --task classify --features 3 --minutes 1 --data train.tsv \
-  --output x.st
+refused "minutes, text from numbers" 'chooses nothing for --features of seq2seq: give --steps or --epochs, --encoder and --decoder' \
+  train --features 2 --minutes 1 --data sources.tsv --output x.st
+refused "minutes, --init" 'chooses nothing for --features of --init: give --steps or --epochs' train --task tag --features 2 \
+  --init tag.st --minutes 1 --data tag.tsv --output x.st
+refused "minutes, a latency" 'train --board microbit: no network that --minutes chooses fits; the nearest needs*' train \
+  --task classify --features 3 --minutes 1 --board microbit --latency-ms 0.01 --data classify.tsv --output x.st
 refused "compare" 'no metrics for the task regress; eval has' compare --task regress --features 2 --data r.tsv --test r.tsv \
   --vary 'd-model=4,8' --epochs 1
 refused "lm" 'reads text' train --task lm --features 2 --data r.tsv --output x.st

@@ -1,9 +1,10 @@
 /* auto.h   chooses the options of `train --minutes N` that were not given, from the data and from
    the speed of this machine. A part of syn.c, which includes it before train.h. */
 
-/* The choice is that of syn_choose (>>learn of synthesizer.h). Here stands what a command line
-   adds: options that were given stay; the command printed has every choice as an option, and gives
-   the same model without --minutes; CHECKPOINT.chosen keeps the choices for --resume. */
+/* The choice is that of syn_choose (>>learn of synthesizer.h), for rows of numbers that of
+   auto_signals. Here stands what a command line adds: options that were given stay; the command
+   printed has every choice as an option, and gives the same model without --minutes;
+   CHECKPOINT.chosen keeps the choices for --resume. */
 
 /* A copy of the arguments with room for choices. */
 #define AUTO_CHOICES 40
@@ -157,7 +158,7 @@ static void auto_tokenizers(arguments *a, task of, const syn_choice *k) {
 
 /* The choice as options, but for what is chosen without texts too. */
 static void auto_network(arguments *a, task of, const syn_choice *k) {
-  auto_tokenizers(a, of, k);
+  if (!opt_int(a, "features")) auto_tokenizers(a, of, k);
   if (*k->tie) auto_choose(a, "tie", "%s", k->tie);
   if (k->lowercase) auto_choose(a, "lowercase", "on");
   if (*k->encoder) auto_choose(a, "encoder", "%s", k->encoder);
@@ -233,9 +234,16 @@ static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, bo
   n.config.src_vocab = f->tokens[0];
   n.config.tgt_vocab = f->tokens[1];
   n.config.classes = f->tokens[1] - task_shift(f->of);
+  n.config.outputs = f->p.outputs;
   m = syn_model_new(c, &n.config);
   check_use(c); /* a wrong text of the user ends here */
   syn_model_set_tokenizers(m, t[0], t[1]);
+  if (f->p.features) { /* instructions depend on the scales of features, here those of a line */
+    syn_data *d = syn_data_new(c);
+    signal_add(d, &f->p, 0, t[1], INT_MAX);
+    syn_model_normalize(m, d);
+    syn_data_free(d);
+  }
   board_needs(c, m, f->b, NULL, &greedy, need);
   syn_model_free(m);
   network_free(&n);
@@ -290,6 +298,7 @@ static int auto_excess(void *user, const syn_choice *k) {
   if (c.status) fail(WRONG_USE, "train --board %s: %s", f->b->name, c.message);
   auto_drop(f->a, given);
   f->last = *k;
+  if (f->p.features) need.part[BOARD_MS] *= 1.02; /* those of all lines may need a little more */
   share = board_share(&need, &f->has);
   if (f->least == 0.0 || share < f->least) {
     board_text(f->nearest, sizeof f->nearest, &need, &f->has);
@@ -322,6 +331,64 @@ static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
   free(f->saved[1].at);
 }
 
+/* -- rows of numbers -- */
+
+/* Convolutions see 29 rows around each one. Where the targets of each row are its own numbers, a
+   narrow middle keeps the network from copying them, and so do fewer epochs: the error of what is
+   unlike the data stays large. `size` 16: as wide as the networks of examples/signals; less for a
+   small board. */
+static void signals_encoder(syn_choice *k, int features, int repeats, int size) {
+  const int wide = features < 2048 ? 2 * features * size / 16 : 4096;
+  const int narrow = wide * 3 / 16;
+  if (repeats)
+    snprintf(k->encoder, sizeof k->encoder, "ff(%d,tanh)->ff(%d,tanh)->ff(%d,tanh)", wide,
+             narrow ? narrow : 1, wide);
+  else
+    snprintf(k->encoder, sizeof k->encoder,
+             "cnn(%d,5,relu)->cnn(%d,5,relu,dilate=2)->cnn(%d,5,relu,dilate=4)", size,
+             size * 3 / 2, size * 2);
+}
+
+/* What follows from the sources: max_len, which is twice the longest where they differ in length,
+   batch, targets. Returns 1 where the targets of rows are the rows themselves. */
+static int signals_facts(pairs *p, syn_choice *k) {
+  int repeats = p->of == REGRESS_ROWS, longest = 0, shortest = INT_MAX, rows;
+  size_t i;
+  for (i = 0; i < p->count; i++) {
+    rows = read_rows(&p->x[0], p->side[0][i], p->features, p->names[0], line_of(p, i));
+    repeats &= text_equal(p->side[0][i], p->side[1][i]);
+    if (rows > longest) longest = rows;
+    if (rows < shortest) shortest = rows;
+  }
+  if (p->of >= REGRESS) p->outputs = pairs_outputs(p);
+  if (!k->max_len)
+    k->max_len = longest < 2 ? 2 : longest == shortest || longest > 500000 ? longest : 2 * longest;
+  k->batch_tokens = k->max_len < 512 ? 2048 : 4 * k->max_len;
+  return repeats;
+}
+
+/* The choice for rows of numbers; for a board the widest network that fits. */
+static void auto_signals(arguments *a, auto_fit *f, syn_choice *k) {
+  const int own = *k->encoder, numbers = f->of >= REGRESS;
+  const int repeats = signals_facts(&f->p, k);
+  int size = 16;
+  snprintf(k->optimizer, sizeof k->optimizer, "%s", opt_text(a, "optimizer"));
+  if (!k->d_model) k->d_model = opt_int(a, "d-model");
+  k->heads = opt_int(a, "heads");
+  k->dropout = numbers ? 0.0f : 0.1f;
+  k->label_smoothing = numbers ? 0.0f : 0.1f;
+  k->clip = 1.0f;
+  k->epochs = repeats ? 30.0 : 60.0;
+  k->hold_back = 0.05;
+  for (;; size = size * 3 / 4) {
+    if (!own) signals_encoder(k, f->p.features, repeats, size);
+    if (!f->b || !auto_excess(f, k)) return;
+    if (own || size < 3)
+      fail(WRONG_USE, "train --board %s: no network that --minutes chooses fits; the nearest needs "
+           "%s", f->b->name, f->nearest);
+  }
+}
+
 /* Chooses from the texts of the files. */
 static void auto_texts(syn_context *c, const syn_learn_config *k, arguments *a, task of) {
   static const char *const names[] = {"data", "src", "tgt"};
@@ -339,11 +406,12 @@ static void auto_texts(syn_context *c, const syn_learn_config *k, arguments *a, 
     auto_fitting(c, k, &f, NULL, &f.all, 1);
     free(text.at);
   } else {
-    if (!pairs_read(&f.p, of, a, names, 0, how))
+    if (!pairs_read(&f.p, of, a, names, opt_int(a, "features"), how))
       fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!f.p.count) fail(FAILED_JOB, "%s has no line", f.p.names[0]);
     for (i = 0; i < f.p.count; i++) f.p.side[1][i] = first_alternative(&f.p, i);
-    auto_fitting(c, k, &f, f.p.side[0], f.p.side[1], f.p.count);
+    if (f.p.features) auto_signals(a, &f, k->choice);
+    else auto_fitting(c, k, &f, f.p.side[0], f.p.side[1], f.p.count);
     pairs_free(&f.p);
   }
 }

@@ -533,6 +533,16 @@ static int pair_cut(pairs *p, size_t i, int side, const syn_tokenizer *t, int n,
   return most;
 }
 
+/* regress: how many numbers the first line has as targets, for each row of features where it is
+   regress_rows. */
+static int pairs_outputs(pairs *p) {
+  int rows = 1;
+  if (p->count && p->of == REGRESS_ROWS)
+    rows = read_rows(&p->x[0], p->side[0][0], p->features, p->names[0], 1);
+  if (p->count) read_numbers(&p->x[1], p->side[1][0], p->names[1], 1);
+  return p->x[1].count < (size_t)rows ? 1 : (int)(p->x[1].count / (size_t)rows);
+}
+
 /* Adds line i, whose source is rows of numbers; 0: it has more than `most` of them. */
 static int signal_add(syn_data *d, pairs *p, size_t i, const syn_tokenizer *t, int most) {
   int rows = read_rows(&p->x[0], p->side[0][i], p->features, p->names[0], line_of(p, i)), n, k;

@@ -474,17 +474,6 @@ static void train_say_held(const training *r, const char *path) {
             opt_text(r->a, "hold-back"), path);
 }
 
-/* regress: how many numbers the first line has as targets, for each row of features where it is
-   regress_rows. */
-static void train_outputs(training *r, pairs *p, pairs *v) {
-  int rows = 1;
-  if (p->count && r->of == REGRESS_ROWS)
-    rows = read_rows(&p->x[0], p->side[0][0], p->features, p->names[0], 1);
-  if (p->count) read_numbers(&p->x[1], p->side[1][0], p->names[1], 1);
-  r->outputs = p->x[1].count < (size_t)rows ? 1 : (int)(p->x[1].count / (size_t)rows);
-  p->outputs = v->outputs = r->outputs;
-}
-
 static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
@@ -496,7 +485,7 @@ static void train_read_pairs(training *r) {
   r->data = syn_data_new(&r->c);
   own_valid = pairs_read(&v, r->of, r->a, valid_names, r->features, r->how);
   p.cut = v.cut = cut;
-  if (r->of >= REGRESS) train_outputs(r, &p, &v);
+  if (r->of >= REGRESS) r->outputs = p.outputs = v.outputs = pairs_outputs(&p);
   init_tokenizers(r, &p);
   own_labels = has_labels(r->of) && !r->tokenizer[1];
   if (own_labels) /* also of rows that are held back */
@@ -715,10 +704,15 @@ static void train_check_rule(const arguments *a) {
 
 /* --minutes alone chooses a network for some tasks only. */
 static void train_check_choice(const arguments *a) {
-  if (opt_int(a, "features") || task_of(opt_text(a, "task")) >= REGRESS)
-    fail(WRONG_USE, "train --minutes chooses a network for texts: with --features give --steps or "
-         "--epochs, and --encoder");
-  if (task_of(opt_text(a, "task")) == MLM)
+  const task of = task_of(opt_text(a, "task"));
+  const int init = *opt_text(a, "init");
+  if (of >= REGRESS && !opt_int(a, "features") && !init)
+    fail(WRONG_USE, "train --task %s wants --features N: rows of the source are N numbers",
+         task_names[of]);
+  if (opt_int(a, "features") && (init || !(has_labels(of) || of >= REGRESS)))
+    fail(WRONG_USE, "train --minutes chooses nothing for --features of %s: give --steps or --epochs"
+         "%s", init ? "--init" : task_names[of], init ? "" : ", --encoder and --decoder");
+  if (of == MLM)
     fail(WRONG_USE, "train --minutes chooses nothing for --task mlm: give --steps or --epochs, and "
          "--encoder");
 }
