@@ -342,7 +342,7 @@ static int lm_output(const syn_decoder *d, int rank, int *out, float *score) {
 static void test_task(syn_context *c, const char *task, const char *text, int beam,
                       const char *type) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
-  int rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
+  int rows = CHECK_SHORT ? 20 : 200, x[LENGTH], labels[LENGTH], width;
   syn_config config;
   syn_train_config how;
   syn_small_config how_small;
@@ -365,7 +365,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   config.src_vocab = config.tgt_vocab = VOCAB;
   config.classes = tag ? 4 : 3;
   how.lr = 0.004f;
-  how.steps = CHECK_QUICK ? 150 : 300;
+  how.steps = CHECK_SHORT ? 150 : 300;
   how.batch_tokens = 400;
   m = syn_model_new(c, &config);
   for (i = 0; i < 1000; i++) {
@@ -1598,7 +1598,7 @@ int main(void) {
     if (i == 0) test_shared(&c, m);
     syn_model_free(m);
   }
-  for (i = CHECK_QUICK ? 1 : 0; i < 2; i++) {
+  for (i = CHECK_SHORT ? 1 : 0; i < 2; i++) {
     const char *type = i ? "i4" : "i8";
     test_task(&c, "classify", "ngram(4, 100) -> dropout", 1, type);
     if (CHECK_EMULATED) continue; /* the logits of these tasks are compared below, without a training */

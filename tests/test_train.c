@@ -91,12 +91,12 @@ static void test_learns(void) {
   k.d_model = 32;
   train.lr = 0.005f;
   train.warmup = 20;
-  train.steps = CHECK_QUICK ? 200 : 300;
+  train.steps = CHECK_SHORT ? 200 : 300;
   train.batch_tokens = 300;
   if (!bench_make(&b, &k, &train)) return;
   d = copies(&b.c, 400, 1, 0);
   CHECK(syn_trainer_run(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
-  CHECK(loss < (CHECK_QUICK ? 0.5f : 0.1f), "loss %g after %ld steps", (double)loss,
+  CHECK(loss < (CHECK_SHORT ? 0.5f : 0.1f), "loss %g after %ld steps", (double)loss,
         (long)syn_trainer_state(b.t)->step);
   CHECK(syn_trainer_state(b.t)->step == train.steps, "%ld steps", (long)syn_trainer_state(b.t)->step);
   syn_data_free(d);
@@ -452,7 +452,7 @@ static void test_rules_learn(void) {
   static const char *const names[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
   static const float rates[] = {0.001f, 0.001f, 0.0f, 0.1f, 0.01f}, betas[] = {0.9f, 0.9f, 0.0f, 0.9f, 0.95f};
   size_t i;
-  for (i = 0; i < 5; i += CHECK_QUICK ? 2 : 1) {
+  for (i = 0; i < 5; i += CHECK_SHORT ? 2 : 1) {
     syn_config k = config_of(0);
     syn_train_config train;
     syn_data *d;
@@ -462,7 +462,7 @@ static void test_rules_learn(void) {
     k.d_model = 32;
     train.optimizer = names[i];
     train.warmup = 20;
-    train.steps = CHECK_QUICK ? 100 : 200;
+    train.steps = CHECK_SHORT ? 100 : 200;
     train.batch_tokens = 300;
     if (i < 2) train.lr = 0.005f;
     if (!bench_make(&b, &k, &train)) continue;
@@ -470,7 +470,7 @@ static void test_rules_learn(void) {
           "%s: lr %g, beta1 %g", names[i], (double)b.t->config.lr, (double)b.t->config.beta1);
     d = copies(&b.c, 400, 1, 0);
     CHECK(syn_trainer_run(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
-    CHECK(loss < (CHECK_QUICK ? 1.5f : 0.7f), "%s: loss %g after %ld steps", names[i], (double)loss,
+    CHECK(loss < (CHECK_SHORT ? 1.5f : 0.7f), "%s: loss %g after %ld steps", names[i], (double)loss,
           (long)syn_trainer_state(b.t)->step);
     syn_data_free(d);
     bench_free(&b);
@@ -1398,7 +1398,7 @@ static void task_learns(int what) {
   memset(&train, 0, sizeof train);
   train.lr = 0.01f;
   train.warmup = 20;
-  train.steps = CHECK_QUICK ? 200 : 400;
+  train.steps = CHECK_SHORT ? 200 : 400;
   train.batch_tokens = 200;
   if (!bench_make(&b, &k, &train)) return;
   d = task_data(what, &b.c, 400, 1);
@@ -1436,7 +1436,7 @@ static void task_learns(int what) {
   }
   CHECK(all == labels[0] && fabs(sum / (double)all - loss[0]) < 1e-4, "%g of %ld and %g of %ld",
         sum / (double)all, (long)all, loss[0], (long)labels[0]);
-  CHECK((double)right > (CHECK_QUICK ? 0.7 : 0.9) * (double)all, "%ld of %ld right", (long)right, (long)all);
+  CHECK((double)right > (CHECK_SHORT ? 0.7 : 0.9) * (double)all, "%ld of %ld right", (long)right, (long)all);
   syn_run_free(run);
   syn_data_free(d);
   syn_data_free(unseen);
