@@ -117,13 +117,22 @@ words abcdefgh 5 120 >pairs.tsv
 awk 'BEGIN { for (i = 0; i < 60; i++) print i % 2 ? "no\tbad day " i : "yes\tgood day " i }' >said.tsv
 awk 'BEGIN { for (i = 0; i < 1500; i++)
   print (i % 2 ? "no" : "yes") "\ta" i " b" 7 * i % 997 "\tc" 3 * i % 1303 " d" i % 50 }' >two.tsv
-for board in microbit m0-16k stm32vldiscovery; do
+for board in microbit m0-16k stm32vldiscovery pico2 stm32f4; do
   got=$(train --board $board --data said.tsv --task classify --minutes 0.002)
   has "$board: a classifier" "0 *syn: on $board: flash [0-9]* of *syn: chosen; *--board $board *ngram(6,*" "$got"
   is "$board: fits" true "$(info $board fits)"
   has "$board: flash is that of info" "*: flash $(info $board flash) of *" "$got"
   has "$board: RAM is that of info, with the stack" \
     "*; RAM $(($(info $board ram) + $(info $board stack))) of *; latency $(info $board latency_ms) ms*" "$got"
+done
+awk -F '\t' '{ gsub(/[^ ]+/, "x", $2); print $1 "\t" $2 }' pairs.tsv >tags.tsv
+for board in pico2 stm32f4 m0-16k; do
+  data=pairs.tsv task=seq2seq
+  [ $board = m0-16k ] && data=tags.tsv task=tag
+  got=$(train --board $board --data $data --task $task --minutes 0.002)
+  has "$board: $task" "0 *syn: on $board: flash [0-9]* of *syn: chosen; *--board $board *" "$got"
+  is "$board: $task fits" true "$(info $board fits)"
+  has "$board: RAM of $task is that of info, with the stack" "*; RAM $(($(info $board ram) + $(info $board stack))) of *" "$got"
 done
 got=$(train --board m0-16k --data two.tsv --task classify --minutes 0.002 --max-len 24)
 has 'words that would not fit become parts' '0 *--src-tokenizer bpe:*' "$got"
