@@ -348,7 +348,7 @@ is 'results: status' 1 $?
 is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
 sh "$here/../tools/results" -n nowhere nowhere core | sed -n '/^syn compare/{s/WIDTH/99/g;s/=RATE /=0.1 /p;}' >commands
 while IFS= read -r line; do eval "$(echo "$line" | sed 's/^syn/"$SYN"/')"; done <commands >out 2>err
-is 'results, five seeds: rows' '96 96' "$(wc -l <commands | tr -d ' ') $(wc -l <err | tr -d ' ')"
+is 'results, five seeds: rows' '104 104' "$(wc -l <commands | tr -d ' ') $(wc -l <err | tr -d ' ')"
 is 'results, five seeds: no other complaint' '' "$(grep -v 'cannot open nowhere/' err)"
 
 if [ -x /bin/bash ]; then
