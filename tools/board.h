@@ -5,20 +5,22 @@
    >>tool board   flash, RAM, stack and instructions of a small model
    ============================================================================================== */
 
-/* Cores: the column of cost_table.h; bytes of stack of a call at most, with scores or a beam
-   `search` more. Counted with gcc 12 -Os in emulators: make -C examples/embedded cost. */
+/* Cores: the column of cost_table.h. stack: bytes of a call at most, [1] with scores or a beam, of any
+   model, of one with `values`, with `lin_att`; `alone` fewer where a model has not both linear and
+   out, since the compiler inlines what they share. Measured with gcc 12 -Os in emulators. */
 typedef struct core {
   const char *name, *layout;
-  int column, stack, search;
+  int column, alone, stack[3][2];
 } core;
 enum { M0, M3, M4, M7, M33, M55, RV32 };
-static const core cores[] = {{"Cortex-M0", "smlad", COST_M0, 360, 80},
-                             {"Cortex-M3", "smlad", COST_M3, 336, 80},
-                             {"Cortex-M4", "smlad", COST_M4, 336, 80},
-                             {"Cortex-M7", "smlad", COST_M4, 336, 80},
-                             {"Cortex-M33", "smlad", COST_M4, 336, 80},
-                             {"Cortex-M55", "mve", COST_M55, 328, 80},
-                             {"RV32IMC", "smlad", COST_RV32, 484, 112}};
+static const core cores[] = {
+    {"Cortex-M0", "smlad", COST_M0, 0, {{352, 432}, {352, 432}, {352, 460}}},
+    {"Cortex-M3", "smlad", COST_M3, 0, {{324, 404}, {324, 432}, {324, 460}}},
+    {"Cortex-M4", "smlad", COST_M4, 0, {{324, 404}, {324, 404}, {324, 404}}},
+    {"Cortex-M7", "smlad", COST_M4, 0, {{324, 404}, {324, 404}, {324, 404}}},
+    {"Cortex-M33", "smlad", COST_M4, 0, {{324, 404}, {324, 404}, {324, 404}}},
+    {"Cortex-M55", "mve", COST_M55, 0, {{320, 400}, {320, 400}, {320, 400}}},
+    {"RV32IMC", "smlad", COST_RV32, 48, {{404, 512}, {436, 572}, {468, 612}}}};
 /* Bytes for the program around: vectors and start-up; a line of text and its tokens. */
 static const double own_flash = 1024.0, own_ram = 256.0;
 
@@ -97,7 +99,7 @@ static buffer board_array(syn_context *c, const syn_model *m, const char *type, 
 typedef struct board_sum {
   int column;
   double instructions;
-  unsigned char used[COUNT(cost_code)];
+  unsigned char used[COUNT(cost_code)], values, lin_att, linear, out; /* 1: there is one */
 } board_sum;
 static void board_see(void *user, const syn_small *s) {
   board_sum *sum = (board_sum *)user;
@@ -108,6 +110,16 @@ static void board_see(void *user, const syn_small *s) {
       sum->instructions += cost_terms[i].each[sum->column] * cost_value(s, cost_terms[i].term);
   for (i = 0; name && i < COUNT(cost_code); i++)
     if (!strcmp(cost_code[i].name, name)) sum->used[i] = 1;
+  if (!name) return;
+  sum->values |= !strcmp(name, "values");
+  sum->lin_att |= !strcmp(name, "lin_att");
+  sum->linear |= !strcmp(name, "linear");
+  sum->out |= !strcmp(name, "out");
+}
+static double board_stack(const board_sum *sum, const core *k, const syn_small_config *config) {
+  const int search = config->beam > 1 || config->best; /* in place of out */
+  const int both = sum->linear && (sum->out || search);
+  return k->stack[sum->lin_att ? 2 : sum->values][search] - (both ? 0 : k->alone);
 }
 /* Bytes of the library's code for these instructions: `end` is what all models have, `segment` the
    tokenizer that reads a text. */
@@ -152,7 +164,7 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
   sum.column = k->column;
   tokens = syn_small_walk(s, board_see, &sum); /* of half the largest length, its end included */
   need->ram = (double)ram;
-  need->stack = k->stack + (config->beam > 1 || config->best ? k->search : 0);
+  need->stack = board_stack(&sum, k, config);
   need->instructions = sum.instructions / tokens;
   need->part[BOARD_FLASH] = (double)array.size + board_code(&sum, s);
   need->part[BOARD_RAM] = need->ram + need->stack;

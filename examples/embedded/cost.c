@@ -2,11 +2,13 @@
    plug-in icnt.c counts what it takes. The bytes of the model (`syn embed --format bin`) stand at
    the address COST_MODEL, behind two words, the beam and the number of best candidates. Or one model
    is compiled, with its instructions alone: -include NAME_model.h -DCOST_ARRAY=NAME_model
-   -DCOST_SEARCH=beam,best. */
+   -DCOST_SEARCH=beam,best. COST_PLAIN: without the marks, as a program that uses the model. */
 #include "board.h"
 #include <stddef.h>
 #define SYN_SMALL
+#ifndef COST_PLAIN
 #define SYN_SMALL_COST
+#endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 #include "serial.h"
@@ -14,6 +16,7 @@
 enum { MOST = 512, WIDEST = 256, STEPS = 40 }; /* of a source, of a row of features */
 static uint64_t ram[1 << 17];
 
+#ifndef COST_PLAIN
 /* The plug-in writes how many instructions of the library ran since the mark before. */
 __attribute__((noinline)) void board_mark(void);
 __attribute__((noinline)) void board_mark(void) { __asm__ volatile(""); }
@@ -21,6 +24,7 @@ static void board_see(void *user, const syn_small *s) {
   (void)user, (void)s;
   board_mark();
 }
+#endif
 
 /* The longest source that the model accepts, then some tokens: the stack depends on neither. */
 static void run(syn_small *s) {
@@ -48,7 +52,7 @@ int main(void) {
 #endif
   syn_small_config config = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   syn_small *s;
-  int tokens;
+  int tokens = 0;
   config.beam = search[0];
   config.best = search[1];
   board_stack_paint();
@@ -59,7 +63,9 @@ int main(void) {
   run(s);
   serial_figure("stack of step", board_stack_used());
   serial_figure("RAM", (uint32_t)syn_small_ram(model, size, &config));
+#ifndef COST_PLAIN
   tokens = syn_small_walk(s, board_see, NULL);
+#endif
   serial_figure("self-test tokens", (uint32_t)tokens);
   return tokens < 0;
 }
