@@ -337,7 +337,7 @@
    published networks: `syn import`, syn_tokenizer_from, "unigram:SIZE", pos(layout, first), scale,
    types, share, ssru, pool, softcap, rnn(state=source), the task mlm; numbers instead of source
    tokens: src_features, syn_model_normalize, the tasks regress and regress_rows; small models:
-   syn_small_score, _reject, _feed, _numbers, most layers; syn_text_word, syn_run_unknown;
+   syn_small_score, _reject, _feed, _numbers, all layers; syn_text_word, syn_run_unknown;
    SYN_PIECES_NFC; threads take work from each other; syn_att(T) and std, lin_att, sgu, aft;
    syn_train_config.lora; `syn export --format hf|gguf`, `run --vectors`, `train --board`.
    Changed: arrays of small models must be written again (checksum); SYN_E_VERSION, SYN_E_CONTEXT;
@@ -33902,22 +33902,39 @@ static void syn__lower_around(syn__small_value *v, int delay, int first) {
   v->around = 1;
   v->rows = syn__max(v->rows, delay - v->delay + 1 - first);
 }
+/* Every dilate-th row of u [rows,d], up to the newest one: y [taps,d]. A tap that lies before the
+   first row of u is this row. */
+static int syn__lower_taps(syn__small_build *l, int u, int d, int taps, int dilate) {
+  const int64_t newest = u < 0 ? 0 : syn__lower_width(l, u) / d - 1;
+  const int y = syn__lower_new(l, (int64_t)taps * d);
+  int k;
+  for (k = 0; k < taps && u >= 0 && y >= 0; k++) {
+    const int64_t row = newest - (int64_t)(taps - 1 - k) * dilate;
+    const int part = syn__lower_slice(l, u, row > 0 ? (int)row * d : 0, d);
+    syn__lower_copy(l, part, syn__lower_slice(l, y, k * d, d));
+  }
+  return y;
+}
 /* The taps of a convolution side by side, [taps,d]. The encoder keeps the rows of x that it reads,
-   a decoder the last `taps` rows, oldest first. */
+   a decoder the last rows, oldest first. More than max_len rows before the newest one there is
+   none: a state of max_len + 1 rows has one that is always 0. */
 static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
   const int d = syn__lower_width(l, x);
+  const int64_t span = (int64_t)(taps - 1) * dilate;
   int32_t a[7] = {0, 0, d, taps, first, dilate, 1};
   x = syn__lower_read(l, x); /* a norm is made here, for all rows */
   if (l->program == SYN__SMALL_ENCODE) {
-    syn__lower_wait(l, syn__max(0, first + (taps - 1) * dilate));
+    syn__lower_wait(l, first + span > 0 ? first + span : 0);
     a[1] = syn__lower_read(l, x);
-    a[0] = syn__lower_new(l, taps * d);
+    a[0] = syn__lower_new(l, (int64_t)taps * d);
     if (x >= 0) syn__lower_around(syn__lower_at(l, x), l->delay, first);
     syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
   } else {
     a[1] = x;
-    a[0] = syn__lower_state(l, taps * d);
+    if (dilate > 1) a[3] = 1 + (int32_t)(span < l->config->max_len ? span : l->config->max_len);
+    a[0] = syn__lower_state(l, (int64_t)a[3] * d);
     syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
+    if (dilate > 1) return syn__lower_taps(l, a[0], d, taps, dilate);
   }
   return a[0];
 }
@@ -33995,8 +34012,6 @@ static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
 
 static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
   const syn_conv *w = syn__cnn_conv(n);
-  if (w->dilate > 1 && l->program == SYN__SMALL_DECODE)
-    return syn__lower_refuse(l, n, "dilation in a decoder");
   return syn__lower_ff_act(
       l, n, syn__lower_window(l, syn__lower_in(l, n, 0), w->taps, w->dilate, w->first));
 }
@@ -34202,8 +34217,6 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   return a[0];
 }
 
-#define SYN__MAX_SMALL_HEADS 64
-
 /* alpha of score s of head h. */
 static float syn__lower_share(const syn__small_build *l, const syn_node *n, int h, int s) {
   const syn__att *a = syn__att_of(n);
@@ -34307,11 +34320,10 @@ static int syn__lower_rotated(syn__small_build *l, const syn__att *a, int x, int
   return syn__lower_row(l, SYN__SMALL_OP_rotate, op, 7, heads * a->c, 1);
 }
 /* The score with keys: q of the row, k of the cache. */
-static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
-                            int flags) {
+static void syn__lower_keys(syn__small_build *l, const syn_node *n, int q, int k,
+                            const float *share, int flags) {
   const syn__att *a = syn__att_of(n);
-  int h, q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
-                               syn__lower_bias(n, a->b_q), 0);
+  int h;
   int32_t x[6] = {flags, 0, 0, 0, a->qk / a->c, a->c};
   float *factor;
   x[1] = syn__lower_read(l, syn__lower_rotated(l, a, q, a->heads));
@@ -34320,15 +34332,17 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
   for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
   syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
 }
-/* Linears of the heads: y_h = W_h u_h + b_h. w [heads,cols,units], bias [heads,cols] or null. */
+/* Linears of the heads: y_h = W_h u_h + b_h. w [heads,cols,units], or with `shared` [cols,units]
+   for all heads; bias [heads,cols] or null. */
 typedef struct syn__lower_block {
   const float *w, *bias;
-  int heads, cols;
+  int heads, cols, shared;
 } syn__lower_block;
 /* y [heads,cols] of u [heads,units], written into row `into` from number `at` on. */
 static void syn__lower_heads(syn__small_build *l, int u, const syn__lower_block *b, int into,
                              int at) {
   const int units = syn__lower_width(l, u) / b->heads;
+  int32_t w = 0;
   int h;
   l->widest = syn__max(l->widest, units);
   for (h = 0; h < b->heads && u >= 0 && into >= 0; h++) {
@@ -34336,16 +34350,20 @@ static void syn__lower_heads(syn__small_build *l, int u, const syn__lower_block 
     int32_t x[7] = {0, 0, 0, b->cols, units};
     x[1] = syn__lower_slice(l, u, h * units, units);
     x[0] = syn__lower_slice(l, into, at + h * b->cols, b->cols);
-    x[5] = syn__lower_weights(l, b->w + row * (size_t)units, b->cols, units);
+    if (!h || !b->shared)
+      w = syn__lower_weights(l, b->w + row * (size_t)units, b->cols, units);
+    x[5] = w;
     if (b->bias) x[6] = syn__lower_floats(l, b->bias + row, (size_t)b->cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
 }
-/* Those of parameter w of a node, with the bias behind it. */
+/* Those of parameter w of a node, with the bias behind it; of shared=1 [cols,units] without one. */
 static void syn__lower_dense_output(syn__small_build *l, const syn_node *n, int u, int w, int into,
-                              int at) {
+                                    int at) {
   const syn_param *p = &l->g->params[n->param[w]];
-  const syn__lower_block b = {p->x, l->g->params[n->param[w + 1]].x, p->shape[0], p->shape[1]};
+  const int shared = p->rank == 2;
+  syn__lower_block b = {p->x, NULL, syn__att_of(n)->heads, p->shape[!shared], shared};
+  if (!shared) b.bias = l->g->params[n->param[w + 1]].x;
   syn__lower_heads(l, u, &b, into, at);
 }
 /* 1: a layer of score s reads a window. */
@@ -34358,7 +34376,7 @@ static int syn__lower_hidden(syn__small_build *l, const syn_node *n, const syn__
   const int heads = syn__att_of(n)->heads, taps = st->second.taps;
   int u = syn__lower_in(l, n, 0), c, y, h, i;
   if (st->first.taps > 1) u = syn__lower_window(l, u, st->first.taps, 1, st->first.first);
-  if (st->hidden) u = syn__lower_linear(l, u, n->param[st->w1], n->param[st->b1], 1);
+  if (st->hidden) u = syn__lower_linear(l, u, n->param[st->w1], syn__lower_bias(n, st->b1), 1);
   if (taps < 2) return u;
   /* a window is [taps,heads,c], y [heads,taps,c]: copies cost less flash than zeros for
      other heads */
@@ -34401,15 +34419,15 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, int 
    weighted values, W_o. */
 static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h;
+  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, q = -1, s, h;
   int hidden[SYN__MAX_SCORES]; /* of the scores that have windows */
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
-  float share[SYN__MAX_SMALL_HEADS];
+  float *share;
   int32_t mask[3] = {0, a->heads, a->window};
   if (a->rope && a->places < l->config->max_len) return syn__lower_refuse(l, n, "so long a rope");
-  if (a->shared) return syn__lower_refuse(l, n, "shared=1");
-  if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
+  share = (float *)syn__alloc(l->c, (size_t)a->heads, sizeof *share);
+  if (!share) return -1;
   l->heads = syn__max(l->heads, a->heads);
   if (a->cross) l->program = SYN__SMALL_CACHE;
   else syn__lower_segment(l, 0); /* the caches of the layer before are free again */
@@ -34430,13 +34448,19 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
     h = s;
   }
   for (s = 0; s < a->n_scores; s++) {
+    const int of_q = a->keyed >= 0 && syn__shares_output(a, s); /* D with shared=1 reads relu(q) */
     int how = flags | (s ? SYN__SMALL_ADD : 0);
     for (h = 0; h < a->heads; h++)
       share[h] = syn__lower_share(l, n, h, s);
-    if (s == a->keyed) syn__lower_keys(l, n, k, share, how | shared);
+    if (q < 0 && (of_q || s == a->keyed))
+      q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
+                            syn__lower_bias(n, a->b_q), 0);
+    if (of_q) hidden[s] = syn__lower_apply(l, q, SYN__RELU);
+    if (s == a->keyed) syn__lower_keys(l, n, q, k, share, how | shared);
     else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
     else syn__lower_dense(l, n, s, hidden[s], share, how);
   }
+  syn__free(l->c, share);
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   if (n->kind == &syn__kind_fixed_att) syn__lower_emit(l, SYN__SMALL_OP_fixed, &mask[1], 1);
   mask[0] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
@@ -34507,7 +34531,7 @@ static int syn__lower_aop(syn__small_build *l, const syn_node *n) {
   const size_t rows = (size_t)a->heads * (size_t)a->keys, c_k = (size_t)a->c_k;
   const size_t c_v = (size_t)a->c_v, keys = (size_t)a->keys;
   float *w = (float *)syn__alloc(l->c, rows * (c_k > c_v ? c_k : c_v), sizeof *w);
-  syn__lower_block b = {w, NULL, a->heads, a->keys};
+  syn__lower_block b = {w, NULL, a->heads, a->keys, 0};
   int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__AOP_W_Q], -1, 0);
   int p = syn__lower_new(l, a->heads * a->keys), y = -1;
   int32_t of_p[3] = {0, a->heads, a->keys};

@@ -142,9 +142,11 @@ static void fuzz_seeds(void) {
       {"lm", NULL, "res(aft) -> sgu -> linear", "i8", "smlad"},
       {"regress_rows", "linear -> res(dyn_conv(3)) -> lin_att", NULL, "i8", "smlad"},
       {"seq2seq", "types(3) -> res(linformer(3)) -> fixed_att(8)",
-       "res(syn_att(V, window=2)) -> mlp_att(5) -> ff(8, gelu_erf) -> scale(2)", "i8", "rows"}};
+       "res(syn_att(V, window=2)) -> mlp_att(5) -> ff(8, gelu_erf) -> scale(2)", "i8", "rows"},
+      {"seq2seq", "res(syn_att(V+D, shared=1)) -> syn_att(D, shared=1, heads=70, c=1)",
+       "cnn(8, 3, relu, 2) -> res(syn_att(D+V, shared=1)) -> mh_dot_att(70, c=1)", "i4", "smlad"}};
   static const char *const tokenizers[] = {"char", "bpe:20", "space", NULL, "byte", NULL,
-                                           NULL, "char", NULL, NULL, NULL, NULL, NULL, NULL};
+                                           NULL, "char", NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   syn_text line = syn_text_of("a b c b\xC3\xA9 a b");
   size_t i;
   for (i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -245,7 +245,7 @@ static void run_forward(world *w, const syn_model *m) {
   syn_run_free(run);
 }
 
-/* The array of a small model, run to its end. Not every kind has instructions for it. */
+/* The array of a small model, run to its end. Not every size fits one. */
 static void run_small(world *w, const syn_model *m) {
   static const int src[] = {4, 5, 3};
   bytes b;
