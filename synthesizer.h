@@ -33590,7 +33590,8 @@ typedef struct syn__small_build {
   syn_context *c;
   const syn__graph *g;
   const syn_config *config;
-  syn__array code[3]; /* int32_t, of each program */
+  const syn_node *node; /* the one that is lowered */
+  syn__array code[3];   /* int32_t, of each program */
   syn__array data;    /* int32_t; word 0 is unused, since place 0 means none */
   syn__array values;
   int *of;            /* [values of the graph] the number of its small value */
@@ -33605,9 +33606,21 @@ typedef struct syn__small_build {
   int32_t widest, heads;
 } syn__small_build;
 
-/* Words of the data, and of a row of RAM, at most: places and offsets are int32. */
-#define SYN__SMALL_WORDS ((size_t)INT32_MAX / 8)
+/* Words of the data, and of a row of RAM, at most: places and offsets are int32. Sizes, and of a
+   row that is quantized its multiple of 32, have 16 bits. */
+#define SYN__SMALL_WORDS (INT32_MAX / 8)
 #define SYN__SMALL_ROW_MOST (1 << 24)
+#define SYN__SMALL_SIZE_MOST 65535
+#define SYN__SMALL_WIDE_MOST 65504
+
+/* 1 (recorded): `what` of the layer, or of the model, is above a limit. */
+static int syn__lower_above(const syn__small_build *l, const char *what, double is, int most) {
+  const syn_node *n = l->node;
+  if (is <= most) return 0;
+  syn__fail(l->c, SYN_E_VALUE, "small model: %s of %.30s %.100s is %.0f, wanted at most %d", what,
+            n ? n->kind->name : "the", n ? n->path : "model", is, most);
+  return 1;
+}
 
 static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
   return (syn__small_value *)l->values.items + v;
@@ -33622,12 +33635,9 @@ static int syn__lower_width(const syn__small_build *l, int v) {
 static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
-  if (syn__add_size(count, words) > SYN__SMALL_WORDS) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: %lu bytes of weights and tables, then %lu, wanted "
-              "at most %lu", (unsigned long)(4 * count), (unsigned long)(4 * words),
-              (unsigned long)(4 * SYN__SMALL_WORDS));
+  if (syn__lower_above(l, "flash, in words, up to the tables", (double)syn__add_size(count, words),
+                       SYN__SMALL_WORDS))
     return NULL;
-  }
   if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
     return NULL;
   l->data.count = count + words;
@@ -33671,11 +33681,8 @@ static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, in
   int is_i4 = l->format == SYN__SMALL_i4;
   char *scales;
   int8_t *to;
-  if (is_i4 && k > SYN__SMALL_I4_COLUMNS) {
-    syn__fail(l->c, SYN_E_VALUE, "i4: a matrix with rows of %d weights; at most %d", k,
-              SYN__SMALL_I4_COLUMNS);
+  if (is_i4 && syn__lower_above(l, "with type i4, an input width", k, SYN__SMALL_I4_COLUMNS))
     return 0;
-  }
   panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
   scales = (char *)syn__lower_data(
       l, 4 + (size_t)count * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
@@ -33716,11 +33723,7 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
 }
 static int syn__lower_new(syn__small_build *l, int64_t width) {
-  if (width > SYN__SMALL_ROW_MOST / 4) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: a row of %.0f numbers, wanted at most %d",
-              (double)width, SYN__SMALL_ROW_MOST / 4);
-    return -1;
-  }
+  if (syn__lower_above(l, "the width of a row", (double)width, SYN__SMALL_ROW_MOST / 4)) return -1;
   return syn__lower_value(l, (int32_t)(4 * width), 0);
 }
 /* A row that stays from one row to the next; 0 before the first. */
@@ -33735,9 +33738,20 @@ static int32_t syn__lower_word(float x) {
   b.f = x;
   return b.i;
 }
+/* Refuses sizes of an instruction that syn__small_operand would not open. */
+static void syn__lower_sizes(const syn__small_build *l, int code, const int32_t *a) {
+  const char *at = syn__small_text(code, 1);
+  for (; *at; at++) {
+    if (*at >= '0' && *at <= '9') continue;
+    if (strchr("nhw", *at))
+      syn__lower_above(l, "a size", *a, *at == 'w' ? SYN__SMALL_WIDE_MOST : SYN__SMALL_SIZE_MOST);
+    a++;
+  }
+}
 /* Appends an instruction. */
 static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
   int32_t word = code + 256 * (n + 1);
+  syn__lower_sizes(l, code, a);
   if (!syn__append(l->c, &l->code[l->program], &word, 1, sizeof word))
     syn__append(l->c, &l->code[l->program], a, (size_t)n, sizeof *a);
 }
@@ -33902,15 +33916,13 @@ static void syn__lower_around(syn__small_value *v, int delay, int first) {
   v->around = 1;
   v->rows = syn__max(v->rows, delay - v->delay + 1 - first);
 }
-/* Every dilate-th row of u [rows,d], up to the newest one: y [taps,d]. A tap that lies before the
-   first row of u is this row. */
-static int syn__lower_taps(syn__small_build *l, int u, int d, int taps, int dilate) {
-  const int64_t newest = u < 0 ? 0 : syn__lower_width(l, u) / d - 1;
-  const int y = syn__lower_new(l, (int64_t)taps * d);
+/* y [taps,d] = every dilate-th row of u [newest + 1,d]; a tap before the first row is this row. */
+static int syn__lower_taps(syn__small_build *l, int u, int newest, int taps, int dilate) {
+  const int d = syn__lower_width(l, u) / (newest + 1), y = syn__lower_new(l, (int64_t)taps * d);
   int k;
   for (k = 0; k < taps && u >= 0 && y >= 0; k++) {
-    const int64_t row = newest - (int64_t)(taps - 1 - k) * dilate;
-    const int part = syn__lower_slice(l, u, row > 0 ? (int)row * d : 0, d);
+    const int row = syn__max(0, newest - (taps - 1 - k) * dilate);
+    const int part = syn__lower_slice(l, u, row * d, d);
     syn__lower_copy(l, part, syn__lower_slice(l, y, k * d, d));
   }
   return y;
@@ -33920,30 +33932,23 @@ static int syn__lower_taps(syn__small_build *l, int u, int d, int taps, int dila
    none: a state of max_len + 1 rows has one that is always 0. */
 static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
   const int d = syn__lower_width(l, x);
-  const int64_t span = (int64_t)(taps - 1) * dilate;
+  const int span = (taps - 1) * dilate, kept = syn__min(span, l->config->max_len);
   int32_t a[7] = {0, 0, d, taps, first, dilate, 1};
   x = syn__lower_read(l, x); /* a norm is made here, for all rows */
   if (l->program == SYN__SMALL_ENCODE) {
-    syn__lower_wait(l, first + span > 0 ? first + span : 0);
+    syn__lower_wait(l, syn__max(0, first + span));
     a[1] = syn__lower_read(l, x);
     a[0] = syn__lower_new(l, (int64_t)taps * d);
     if (x >= 0) syn__lower_around(syn__lower_at(l, x), l->delay, first);
     syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
   } else {
     a[1] = x;
-    if (dilate > 1) a[3] = 1 + (int32_t)(span < l->config->max_len ? span : l->config->max_len);
+    if (dilate > 1) a[3] = 1 + kept;
     a[0] = syn__lower_state(l, (int64_t)a[3] * d);
     syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
-    if (dilate > 1) return syn__lower_taps(l, a[0], d, taps, dilate);
+    if (dilate > 1) return syn__lower_taps(l, a[0], kept, taps, dilate);
   }
   return a[0];
-}
-
-/* Records that a part of a node has no lowering; returns -1. */
-static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char *what) {
-  syn__fail(l->c, SYN_E_VALUE, "a small model cannot have %s of layer %.100s (%s)", what, n->path,
-            n->kind->name);
-  return -1;
 }
 
 /* ============================================================
@@ -33963,11 +33968,6 @@ static int syn__lower_sum(syn__small_build *l, int x, int y) {
 }
 static int syn__lower_add(syn__small_build *l, const syn_node *n) {
   return syn__lower_sum(l, syn__lower_in(l, n, 0), syn__lower_in(l, n, 1));
-}
-
-/* rel_pos: its rows are those of its input; the attentions behind it have its biases. */
-static int syn__lower_same(syn__small_build *l, const syn_node *n) {
-  return syn__lower_in(l, n, 0);
 }
 
 static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
@@ -34114,7 +34114,7 @@ static int syn__lower_step(syn__small_build *l, const syn_node *n) {
 }
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
-  if (own->places < l->config->max_len) return syn__lower_refuse(l, n, "so long a table");
+  if (syn__lower_above(l, "max_len, for the table", l->config->max_len, own->places)) return -1;
   if (own->step >= 0) return syn__lower_step(l, n);
   return syn__lower_places(l, syn__lower_in(l, n, 0), own->scale,
                            syn__lower_shared(l, own->table, own->d));
@@ -34342,22 +34342,20 @@ typedef struct syn__lower_block {
 static void syn__lower_heads(syn__small_build *l, int u, const syn__lower_block *b, int into,
                              int at) {
   const int units = syn__lower_width(l, u) / b->heads;
-  int32_t w = 0;
+  int32_t x[7] = {0, 0, 0, b->cols, units};
   int h;
   l->widest = syn__max(l->widest, units);
   for (h = 0; h < b->heads && u >= 0 && into >= 0; h++) {
     const size_t row = (size_t)h * (size_t)b->cols;
-    int32_t x[7] = {0, 0, 0, b->cols, units};
     x[1] = syn__lower_slice(l, u, h * units, units);
     x[0] = syn__lower_slice(l, into, at + h * b->cols, b->cols);
-    if (!h || !b->shared)
-      w = syn__lower_weights(l, b->w + row * (size_t)units, b->cols, units);
-    x[5] = w;
+    if (!h || !b->shared) x[5] = syn__lower_weights(l, b->w + row * (size_t)units, b->cols, units);
     if (b->bias) x[6] = syn__lower_floats(l, b->bias + row, (size_t)b->cols);
     syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
 }
-/* Those of parameter w of a node, with the bias behind it; of shared=1 [cols,units] without one. */
+/* Those of parameter w of a node [heads,cols,...], with the bias behind it. That of shared=1
+   has two axes, [cols,units], and no bias. */
 static void syn__lower_dense_output(syn__small_build *l, const syn_node *n, int u, int w, int into,
                                     int at) {
   const syn_param *p = &l->g->params[n->param[w]];
@@ -34415,19 +34413,38 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, int 
   l->heads = syn__max(l->heads, a->heads);
   syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
 }
+/* The scores of a row, k their cache of keys, flags: those of V; hidden [n_scores]: what
+   syn__lower_hidden has made already, or -1. V reads q, and D with shared=1 beside V: relu(q). */
+static void syn__lower_att_scores(syn__small_build *l, const syn_node *n, int k, int *hidden,
+                                  int flags) {
+  const syn__att *a = syn__att_of(n);
+  float *share = (float *)syn__alloc(l->c, (size_t)a->heads, sizeof *share);
+  int q = -1, s, h;
+  for (s = 0; s < a->n_scores && share; s++) {
+    const int of_q = a->keyed >= 0 && syn__shares_output(a, s);
+    int how = (flags & SYN__SMALL_CAUSAL) | (s ? SYN__SMALL_ADD : 0);
+    for (h = 0; h < a->heads; h++) share[h] = syn__lower_share(l, n, h, s);
+    if (q < 0 && (of_q || s == a->keyed))
+      q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
+                            syn__lower_bias(n, a->b_q), 0);
+    if (of_q) hidden[s] = syn__lower_apply(l, q, SYN__RELU);
+    if (s == a->keyed) syn__lower_keys(l, n, q, k, share, how | flags);
+    else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
+    else syn__lower_dense(l, n, s, hidden[s], share, how);
+  }
+  syn__free(l->c, share);
+}
 /* Values and keys of every row become caches; then the scores of a row, their softmax, the
    weighted values, W_o. */
 static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, q = -1, s, h;
+  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h;
   int hidden[SYN__MAX_SCORES]; /* of the scores that have windows */
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
-  float *share;
   int32_t mask[3] = {0, a->heads, a->window};
-  if (a->rope && a->places < l->config->max_len) return syn__lower_refuse(l, n, "so long a rope");
-  share = (float *)syn__alloc(l->c, (size_t)a->heads, sizeof *share);
-  if (!share) return -1;
+  if (a->rope && syn__lower_above(l, "max_len, for the rope", l->config->max_len, a->places))
+    return -1;
   l->heads = syn__max(l->heads, a->heads);
   if (a->cross) l->program = SYN__SMALL_CACHE;
   else syn__lower_segment(l, 0); /* the caches of the layer before are free again */
@@ -34447,20 +34464,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
     hidden[s] = syn__lower_hidden(l, n, &a->stages[s]);
     h = s;
   }
-  for (s = 0; s < a->n_scores; s++) {
-    const int of_q = a->keyed >= 0 && syn__shares_output(a, s); /* D with shared=1 reads relu(q) */
-    int how = flags | (s ? SYN__SMALL_ADD : 0);
-    for (h = 0; h < a->heads; h++)
-      share[h] = syn__lower_share(l, n, h, s);
-    if (q < 0 && (of_q || s == a->keyed))
-      q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]],
-                            syn__lower_bias(n, a->b_q), 0);
-    if (of_q) hidden[s] = syn__lower_apply(l, q, SYN__RELU);
-    if (s == a->keyed) syn__lower_keys(l, n, q, k, share, how | shared);
-    else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
-    else syn__lower_dense(l, n, s, hidden[s], share, how);
-  }
-  syn__free(l->c, share);
+  syn__lower_att_scores(l, n, k, hidden, shared);
   if (a->rel_pos) syn__lower_rel_pos(l, n, flags | SYN__SMALL_ADD);
   if (n->kind == &syn__kind_fixed_att) syn__lower_emit(l, SYN__SMALL_OP_fixed, &mask[1], 1);
   mask[0] = shared | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
@@ -34495,12 +34499,14 @@ static int syn__lower_linformer(syn__small_build *l, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const int *w_q = n->param + a->param[0], w[2] = {w_q[1], n->param[a->w_v]};
   const syn_param *e = &l->g->params[n->param[a->param[1]]];
-  float *table = (float *)syn__alloc(l->c, e->size, sizeof *table);
   const size_t k = (size_t)a->k, N = (size_t)a->size;
+  float *table;
   int32_t sum[5] = {0, 0, a->k, a->e}, y[6] = {0, 0, 0, a->k, a->e, a->heads};
   int32_t p[6] = {0, 0, 0, a->heads, a->e, a->k};
   int sums[2], x = syn__lower_in(l, n, 0), q, i;
   size_t j;
+  if (syn__lower_above(l, "k", a->k, SYN__SMALL_SIZE_MOST)) return -1;
+  table = (float *)syn__alloc(l->c, e->size, sizeof *table);
   for (i = 0; i < 2; i++, e++) {
     for (j = 0; j < k * N && table; j++) table[j % N * k + j / N] = e->x[j];
     if (table) sum[4] = syn__lower_positions(l, table, a->k);
@@ -34677,8 +34683,8 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_act, syn__lower_act}, {&syn__kind_birnn, syn__lower_rnn},
     {&syn__kind_concat, syn__lower_concat}, {&syn__kind_ssru, syn__lower_ssru},
     {&syn__kind_input_feed, syn__lower_input_feed}, {&syn__kind_universal, syn__lower_pos},
-    {&syn__kind_rel_pos, syn__lower_same}, {&syn__kind_add, syn__lower_add},
-    {&syn__kind_linear, syn__lower_linear_kind}, {&syn__kind_ff, syn__lower_ff},
+    {&syn__kind_add, syn__lower_add}, {&syn__kind_linear, syn__lower_linear_kind},
+    {&syn__kind_ff, syn__lower_ff},
     {&syn__kind_ngram, syn__lower_ngram}, {&syn__kind_syn_att, syn__lower_att},
     {&syn__kind_lin_att, syn__lower_lin_att}, {&syn__kind_aop, syn__lower_aop},
     {&syn__kind_sgu, syn__lower_sgu}, {&syn__kind_aft, syn__lower_aft},
@@ -34689,10 +34695,13 @@ static const syn__lowering syn__lowerings[] = {
 
 static int syn__lower_node(syn__small_build *l, const syn_node *n) {
   size_t i;
-  if (n->kind->flags & SYN_IDENTITY) return syn__lower_in(l, n, 0);
+  if (n->kind->flags & SYN_IDENTITY || n->kind == &syn__kind_rel_pos) /* attention has its biases */
+    return syn__lower_in(l, n, 0);
   for (i = 0; i < SYN__COUNT(syn__lowerings); i++)
     if (syn__lowerings[i].kind == n->kind) return syn__lowerings[i].lower(l, n);
-  return syn__lower_refuse(l, n, "this kind");
+  syn__fail(l->c, SYN_E_VALUE, "small model: %.30s %.100s is a kind of a program, wanted layers of "
+            "the language", n->kind->name, n->path);
+  return -1;
 }
 
 /* -- places of values in RAM -- */
@@ -34772,11 +34781,8 @@ static int32_t syn__lower_places_of(const syn__small_build *l, int region, int p
     if (syn__lower_lies(&v[i], region, program)) syn__lower_item(v, i, last, items);
   }
   bytes = syn__place(items, (size_t)count, lists, (size_t)last + 1);
-  if (bytes > SYN__SMALL_ROW_MOST) {
-    syn__fail(l->c, SYN_E_VALUE, "small model: all values of a token together have %lu bytes, "
-              "wanted at most %d", (unsigned long)bytes, SYN__SMALL_ROW_MOST);
+  if (syn__lower_above(l, "RAM for a token, in bytes,", (double)bytes, SYN__SMALL_ROW_MOST))
     return 0;
-  }
   for (i = 0; i < count; i++)
     if (syn__lower_lies(&v[i], region, program)) v[i].offset = (int32_t)items[v[i].row].at;
   return (int32_t)bytes;
@@ -34858,19 +34864,11 @@ static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t)
                                                             &place);
   uint16_t *pair;
   void *bytes;
-  if (count > 65535 - SYN_FIRST_TOKEN) {
-    syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
-              (unsigned long)count);
+  if (syn__lower_above(l, "the size of a tokenizer", (double)count, 65535 - SYN_FIRST_TOKEN))
     return 0;
-  }
-  if (t->pieces) {
-    syn__fail(l->c, SYN_E_VALUE, "a small model has no tokenizer of the kind %s: wanted without "
-              "tokenizers, with numbers as tokens", t->type);
-    return 0;
-  }
-  if (t->flags & SYN_NFC) { /* boards have no room for its tables */
-    syn__fail(l->c, SYN_E_VALUE, "a small model composes no letters: the tokenizer %s has "
-              "SYN_NFC, wanted without it, of texts of syn_text_normalize", t->type);
+  if (t->pieces || t->flags & SYN_NFC) { /* boards have no room for their tables */
+    syn__fail(l->c, SYN_E_VALUE, "small model: boards lack the tokenizer %s%s, wanted numbers as "
+              "tokens", t->type, t->flags & SYN_NFC ? " with SYN_NFC" : "");
     return 0;
   }
   if (!head) return 0;
@@ -34944,8 +34942,10 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
       l->program = SYN__SMALL_DECODE;
       l->segment = 0;
     }
-    l->of[l->g->nodes[i]->out] = syn__lower_node(l, l->g->nodes[i]);
+    l->node = l->g->nodes[i];
+    l->of[l->node->out] = syn__lower_node(l, l->node);
   }
+  l->node = NULL;
 }
 
 /* The format of the matrices; below 0 (recorded): no such format. */
@@ -34979,6 +34979,17 @@ static syn_status syn__small_finite(syn_context *c, const syn_model *m) {
   return SYN_OK;
 }
 
+/* Refuses sizes of the whole model that syn__small_model would not open. */
+static void syn__lower_head(const syn__small_build *l) {
+  const syn_config *k = l->config;
+  const int most = SYN__SMALL_SIZE_MOST;
+  syn__lower_above(l, "max_len", k->max_len, most);
+  if (!k->src_features) syn__lower_above(l, "src_vocab", k->src_vocab, most);
+  if (l->task <= SYN__TASK_LM) syn__lower_above(l, "tgt_vocab", k->tgt_vocab, most);
+  else if (l->outputs) syn__lower_above(l, "outputs", l->outputs, most);
+  else syn__lower_above(l, "classes", k->classes, most);
+}
+
 /* The array of a model, which the caller frees; null (recorded): failed. */
 static int32_t *syn__small_array(syn_context *c, const syn_model *m,
                                  const syn_small_options *options, size_t *words) {
@@ -34992,12 +35003,13 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__TASK_SEQ2SEQ ... */
   l.c = c;
   if (l.task == SYN__TASK_MLM)
-    syn__fail(c, SYN_E_VALUE, "small model: the task mlm is not for boards");
+    syn__fail(c, SYN_E_VALUE, "small model: boards do not run the task mlm, wanted another");
   if (l.task > SYN__TASK_MLM) l.task += SYN__TASK_CLASSIFY - SYN__TASK_REGRESS; /* see `numbers` */
   l.g = &m->g;
   l.config = &m->config;
   l.outputs = m->task->numbers ? m->config.outputs : 0; /* other tasks ignore config.outputs */
   l.units = options ? options->units : NULL;
+  syn__lower_head(&l);
   if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
   if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
   if (l.matrix) {
@@ -35036,7 +35048,7 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
   if (!syn__small_given(c, m, sink)) return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
   if (w && syn__small_model(w, words * sizeof *w))
-    syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
+    syn__fail(c, SYN_E_VALUE, "small model: the array that was made does not open");
   if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
   return c->status;

@@ -151,17 +151,20 @@ has 'a network that does not fit' \
   '2 syn: train --board microbit: the network does not fit: flash * of 261120 bytes, [0-9]* too many; RAM *' \
   "$(train --board microbit $own --d-model 256)"
 has 'a layer that is not for boards' \
-  '2 syn: train --board pico2: a small model cannot have more than 64 heads of layer encoder.0 (syn_att)' \
-  "$(train --board pico2 $own --d-model 130 --heads 2 --encoder 'syn_att(heads=65)')"
+  '2 syn: train --board pico2: small model: a size of linear encoder.0 is 65536, wanted at most 65535' \
+  "$(train --board pico2 $own --d-model 8 --heads 2 --encoder 'linear(65536)->linear')"
 is 'info of a layer that is not for boards says nothing else' \
-  'syn: a small model cannot have more than 64 heads of layer encoder.0 (syn_att)' \
-  "$("$SYN" info --task classify --encoder 'syn_att(heads=65)' --d-model 65 --heads 1 --board pico2 2>&1)"
+  'syn: small model: max_len, for the table of pos encoder.0 is 65535, wanted at most 16384' \
+  "$("$SYN" info --task classify --encoder 'pos->softcap(5)' --d-model 256 --max-len 65535 --board pico2 2>&1)"
+is 'a task that is not for boards' \
+  'syn: small model: boards do not run the task mlm, wanted another' \
+  "$("$SYN" info --task mlm --encoder pos --d-model 8 --heads 1 --board pico2 2>&1)"
 # 12 tokens of a bag of n-grams: 34,395 instructions were counted in the emulator (examples/embedded/cost.c)
 got=$("$SYN" info --task classify --encoder 'ngram(3, 1000)' --d-model 32 --max-len 24 --src-vocab 44 --classes 2 \
   --board an386 --json | tail -n 1 | sed 's/.*"instructions":\([0-9]*\).*/\1/')
 is "instructions of a bag of n-grams: $got, within 5 %" 1 "$((got > 32676 && got < 36114))"
-has 'the layer, chosen with' '2 syn: train --board pico2: a small model cannot have *(syn_att)' \
-  "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder 'linear(65)->syn_att(heads=65)')"
+has 'the layer, chosen with' '2 syn: train --board pico2: small model: a size of linear encoder.0 is *' \
+  "$(train --board pico2 --data pairs.tsv --minutes 0.002 --encoder 'linear(65536)->linear')"
 has 'a network that fits' '0 syn: on an547: flash *--tokenizers yes --layout mve' \
   "$(train --board an547 $own --d-model 8 --heads 2)"
 has 'latency without a board' '2 syn: train --latency-ms 3 wants --board NAME' "$(train --latency-ms 3 $own)"

@@ -93,10 +93,10 @@ fi
 # -- pages and arrays: a file that cannot be written whole stays what it was --
 "$SYN" embed -m final -o net.h && cp net.h whole.h
 "$SYN" trace -m final -o net.html && cp net.html whole.html
-train --steps 1 --encoder 'linear(65)->syn_att(heads=65)' -o odd 2>err
+train --steps 1 --encoder 'linear(65536)->linear(2)' -o odd 2>err
 "$SYN" embed -m odd -o net.h 2>err
 is 'embed: a layer that has no instructions: status' 1 $?
-has 'embed: a layer that has no instructions' 'syn: a small model cannot have more than 64 heads of layer*' \
+has 'embed: a layer that has no instructions' 'syn: small model: a size of linear encoder.0 is 65536, *' \
   "$(cat err)"
 same 'embed: a layer that has no instructions: the file stays' net.h whole.h
 limited() { (trap '' XFSZ; ulimit -f 1; "$SYN" "$@" 2>err); } # files of one block at most

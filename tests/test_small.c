@@ -1425,13 +1425,14 @@ static void no_lowering(syn_context *c, const char *encoder, const char *decoder
   syn_model_free(m);
 }
 /* What an array cannot hold is not written: it could not be opened. */
-static void size_of_small(syn_context *c, int d_model, int max_len, int vocabulary, const char *word) {
+static void size_of_small(syn_context *c, const char *decoder, int d_model, int max_len, int vocabulary,
+                          const char *word) {
   bytes b;
   syn_sink sink = sink_of(&b);
   syn_config k;
   syn_model *m;
   memset(&k, 0, sizeof k);
-  k.task = "lm", k.decoder = "id";
+  k.task = "lm", k.decoder = decoder;
   k.d_model = d_model, k.heads = 1, k.max_len = max_len, k.tgt_vocab = vocabulary;
   m = syn_model_new(c, &k);
   CHECK(m && !syn_small_write(c, m, NULL, &sink) == !word, "d %d, max_len %d, %d tokens: %s", d_model, max_len,
@@ -1443,16 +1444,26 @@ static void size_of_small(syn_context *c, int d_model, int max_len, int vocabula
   free(b.at);
 }
 static void test_sizes(syn_context *c) {
-  size_of_small(c, 8, 65535, 9, NULL);
-  size_of_small(c, 8, 65536, 9, "above 65535");
-  size_of_small(c, 8, 9, 65535, NULL);
-  size_of_small(c, 8, 9, 65536, "above 65535");
-  size_of_small(c, 65504, 9, 9, NULL);
-  size_of_small(c, 65536, 9, 9, "above 65535");
+  size_of_small(c, "id", 8, 65535, 9, NULL);
+  size_of_small(c, "id", 8, 65536, 9, "small model: max_len of the model is 65536, wanted at most 65535");
+  size_of_small(c, "id", 8, 9, 65535, NULL);
+  size_of_small(c, "id", 8, 9, 65536, "small model: tgt_vocab of the model is 65536, wanted at most 65535");
+  size_of_small(c, "id", 65504, 9, 9, NULL);
+  size_of_small(c, "id", 65505, 9, 9, "small model: a size of output out is 65505, wanted at most 65504");
+  size_of_small(c, "id", 65536, 9, 9, "small model: a size of embedding decoder is 65536, wanted at most 65535");
+  size_of_small(c, "pos", 256, 16384, 9, NULL);
+  size_of_small(c, "pos", 256, 16385, 9, "small model: max_len, for the table of pos decoder.0 is 16385, wanted at most 16384");
+  size_of_small(c, "rope -> syn_att(heads=1)", 256, 16385, 9,
+                "small model: max_len, for the rope of syn_att decoder.1 is 16385, wanted at most 16384");
 }
 
 static void test_no_lowering(syn_context *c) {
-  no_lowering(c, "linear(65) -> linformer(65536, heads=1) -> linear", "mh_dot_att", "a row of 4259840 numbers");
+  no_lowering(c, "linear(65) -> linformer(65535, heads=1) -> linear", "mh_dot_att",
+              "small model: the width of a row of linformer encoder.1 is 4259775, wanted at most 4194304");
+  no_lowering(c, "linear(65) -> linformer(65536, heads=1) -> linear", "mh_dot_att",
+              "small model: k of linformer encoder.1 is 65536, wanted at most 65535");
+  no_lowering(c, "linear(65536) -> linear", "mh_dot_att",
+              "small model: a size of linear encoder.0 is 65536, wanted at most 65535");
 }
 
 /* A kind of the caller, which no board knows, is named. */
@@ -1466,7 +1477,7 @@ static void test_refused(void) {
   options.kinds = kinds;
   options.n_kinds = 1;
   syn_context_init(&own, &options);
-  no_lowering(&own, "id -> mine", "mh_dot_att", "cannot have this kind of layer encoder.1 (mine)");
+  no_lowering(&own, "id -> mine", "mh_dot_att", "small model: mine encoder.1 is a kind of a program, wanted layers of the language");
   syn_context_clear(&own);
 }
 
