@@ -110,5 +110,12 @@ is 'eval --reject: no row twice' "$(wc -l <curve)" "$(sort -u curve | wc -l)"
 "$SYN" eval -m my.safetensors --data data.tsv --other others --metric exact >/dev/null 2>err
 has 'eval --other without --reject' '*--other*there is no --reject*' "$(cat err)"
 
+# -- the table of layers on boards has every layer of the language
+sed -n '/^| layer | computes |/,/^$/s/` | .*//p' "$root/README.md" | grep -o '`[a-z_][a-z_]*' | tr -d '`' | sort >named
+sed -n '/^| layer | RAM /,/^$/s/^\(| `[^|]*`[^|]*\) | .*/\1/p' "$root/examples/embedded/README.md" |
+  grep -o '`[a-z_]*`' | tr -d '`' | sort >on_boards
+is 'layers are found' 1 "$(($(wc -l <named) > 40))"
+is 'layers that the table of boards lacks' '' "$(comm -23 named on_boards | tr '\n' ' ')"
+
 echo "embed: $checks checks, $failed failed"
 [ "$failed" = 0 ]
