@@ -33635,7 +33635,7 @@ static int syn__lower_width(const syn__small_build *l, int v) {
 static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
-  if (syn__lower_above(l, "flash, in words, up to the tables", (double)syn__add_size(count, words),
+  if (syn__lower_above(l, "the words of flash to the tables", (double)syn__add_size(count, words),
                        SYN__SMALL_WORDS))
     return NULL;
   if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
@@ -34114,7 +34114,7 @@ static int syn__lower_step(syn__small_build *l, const syn_node *n) {
 }
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
-  if (syn__lower_above(l, "max_len, for the table", l->config->max_len, own->places)) return -1;
+  if (syn__lower_above(l, "max_len for the table", l->config->max_len, own->places)) return -1;
   if (own->step >= 0) return syn__lower_step(l, n);
   return syn__lower_places(l, syn__lower_in(l, n, 0), own->scale,
                            syn__lower_shared(l, own->table, own->d));
@@ -34443,7 +34443,7 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
   int shared = flags | (a->group - 1) * SYN__SMALL_SHARED;
   int32_t mask[3] = {0, a->heads, a->window};
-  if (a->rope && syn__lower_above(l, "max_len, for the rope", l->config->max_len, a->places))
+  if (a->rope && syn__lower_above(l, "max_len for the rope", l->config->max_len, a->places))
     return -1;
   l->heads = syn__max(l->heads, a->heads);
   if (a->cross) l->program = SYN__SMALL_CACHE;
@@ -34868,7 +34868,7 @@ static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t)
     return 0;
   if (t->pieces || t->flags & SYN_NFC) { /* boards have no room for their tables */
     syn__fail(l->c, SYN_E_VALUE, "small model: boards lack the tokenizer %s%s, wanted numbers as "
-              "tokens", t->type, t->flags & SYN_NFC ? " with SYN_NFC" : "");
+              "tokens", t->type, t->flags & SYN_NFC ? " with SYN_NFC, not without it" : "");
     return 0;
   }
   if (!head) return 0;

@@ -77,7 +77,7 @@ printf '\037\213\010\000\000\000' >gzipped
 printf 'PK\003\004\024\000' >zipped
 printf 'a\tb\nc\000\td\n' >zero
 for row in 'utf16:UTF-16: convert it with iconv -f utf-16 -t utf-8' 'utf16le:UTF-16LE: *' 'utf16be:UTF-16BE: *' \
-  'utf32:UTF-32: *' 'utf32le:UTF-32LE: *' 'gzipped:gzip: unpack *' 'zipped:zip: unpack *' 'bar:a model file: *'; do
+  'utf32:UTF-32: *' 'utf32le:UTF-32LE: *' 'gzipped:gzip: unpack *' 'zipped:zip: unpack *' 'bar:a model file*'; do
   file=${row%%:*}
   wanted="syn: $file: this is ${row#*:}"
   refused "train: $file" 1 "$wanted" train $net $c --data $file -o n

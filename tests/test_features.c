@@ -585,7 +585,7 @@ static void check_refused_corruption(void) {
   syn_model_free(m);
   m = features_texts(&c, "mlm");
   CHECK(syn_small_write(&c, m, NULL, &nowhere) != SYN_OK, "a small model was made");
-  refused(&c, "small model", "mlm is not for boards");
+  refused(&c, "small model", "boards do not run the task mlm");
   d = syn_data_new(&c);
   syn_data_add_text(d, m, text, none);
   refused(&c, "mlm has texts without a target", "mask=1");

@@ -210,7 +210,7 @@ awk 'BEGIN { printf "classes"; for (i = 0; i < 440; i++) printf " a%d", i; print
 tensors <named >tensors.named
 is "its header has a line end in its size" 10 "$(od -An -tu1 -j1 -N1 tensors.named | tr -d ' ')"
 is "run reads it" "$(printf '1 2 3 4 5 6\n' | "$SYN" run --model regress.tsv.st)" "$("$SYN" run --model regress.tsv.st <tensors.named)"
-is "run waits for no more than a line" "$(printf '1 2\n' | "$SYN" run --model regress.tsv.st)" \
+is "run of a pipe: the first line does not depend on the next one" "$(printf '1 2\n' | "$SYN" run --model regress.tsv.st)" \
   "$(printf '1 2\n3 4\n' | "$SYN" run --model regress.tsv.st | head -1)"
 printf 'x F64 3,2 0.1 0.2 0.3 1e-3 -5 6\nlengths U8 2 1 2\ny F64 2 0.1 7\n' | tensors >double.tensors
 printf '0.1 0.2\t0.1\n0.3 1e-3 -5 6\t7\n' >double.tsv
@@ -390,7 +390,7 @@ refused "minutes without features" 'train --task regress wants --features N' tra
   --output x.st
 refused "minutes, text from numbers" 'chooses nothing for --features of seq2seq: give --steps or --epochs, --encoder and --decoder' \
   train --features 2 --minutes 1 --data sources.tsv --output x.st
-refused "minutes, --init" 'chooses nothing for --features of --init: give --steps or --epochs' train --task tag --features 2 \
+refused "minutes, --init" 'chooses nothing for --features with --init: give --steps or --epochs' train --task tag --features 2 \
   --init tag.st --minutes 1 --data tag.tsv --output x.st
 refused "minutes, a latency" 'train --board microbit: no network that --minutes chooses fits; the nearest needs*' train \
   --task classify --features 3 --minutes 1 --board microbit --latency-ms 0.01 --data classify.tsv --output x.st

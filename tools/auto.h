@@ -224,7 +224,6 @@ static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, bo
   network n = network_of(f->a);
   const int joint = f->of == SEQ2SEQ && n.config.tie && !strcmp(n.config.tie, "all");
   syn_tokenizer *t[2] = {NULL, NULL};
-  const syn_small_config greedy = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
   syn_model *m;
   int i;
   fit_learn(f, c, k, joint);
@@ -244,7 +243,7 @@ static syn_status fit_needs(auto_fit *f, syn_context *c, const syn_choice *k, bo
     syn_model_normalize(m, d);
     syn_data_free(d);
   }
-  board_needs(c, m, f->b, NULL, &greedy, need);
+  board_needs(c, m, f->b, NULL, &board_greedy, need);
   syn_model_free(m);
   network_free(&n);
   return c->status;
@@ -338,7 +337,7 @@ static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
    unlike the data stays large. `size` 16: as wide as the networks of examples/signals; less for a
    small board. */
 static void signals_encoder(syn_choice *k, int features, int repeats, int size) {
-  const int wide = features < 2048 ? 2 * features * size / 16 : 4096;
+  const int even = features < 2048 ? 2 * features * size / 16 : 4096, wide = even ? even : 1;
   const int narrow = wide * 3 / 16;
   if (repeats)
     snprintf(k->encoder, sizeof k->encoder, "ff(%d,tanh)->ff(%d,tanh)->ff(%d,tanh)", wide,
@@ -379,7 +378,7 @@ static void auto_signals(arguments *a, auto_fit *f, syn_choice *k) {
   k->label_smoothing = numbers ? 0.0f : 0.1f;
   k->clip = 1.0f;
   k->epochs = repeats ? 30.0 : 60.0;
-  k->hold_back = 0.05;
+  if (f->p.count >= 50) k->hold_back = 0.05; /* of fewer each row is needed */
   for (;; size = size * 3 / 4) {
     if (!own) signals_encoder(k, f->p.features, repeats, size);
     if (!f->b || !auto_excess(f, k)) return;

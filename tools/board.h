@@ -5,8 +5,8 @@
    >>tool board   flash, RAM, stack and instructions of a small model
    ============================================================================================== */
 
-/* Cores: the column of cost_table.h. stack: bytes of a call at most, [1] with scores or a beam, of any
-   model, of one with `values`, with `lin_att`; `alone` fewer where a model has not both linear and
+/* Cores: the column of cost_table.h. stack: bytes of a call at most, [1] with scores or a beam, of
+   any model, of one with `values`, with `lin_att`; `alone` fewer where a model has not both linear and
    out, since the compiler inlines what they share. Measured with gcc 12 -Os in emulators. */
 typedef struct core {
   const char *name, *layout;
@@ -23,6 +23,8 @@ static const core cores[] = {
     {"RV32IMC", "smlad", COST_RV32, 48, {{404, 512}, {436, 572}, {468, 612}}}};
 /* Bytes for the program around: vectors and start-up; a line of text and its tokens. */
 static const double own_flash = 1024.0, own_ram = 256.0;
+/* An output without scores and without a beam. */
+static const syn_small_config board_greedy = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
 
 /* Sizes in KiB as the makers give them. an385 ... are Arm's images for its boards, which emulators
    know. m0-16k stands for a Cortex-M0 with 128 and 16 KiB, as the STM32F072RB has (data sheet
@@ -157,7 +159,7 @@ static syn_status board_needs(syn_context *c, const syn_model *m, const board *b
   if (ram < 0)
     fail(WRONG_USE, "info --board: beam %d, best %d; wanted a beam of 1 to %d, 1 for classify and "
          "tag, and best candidates only without a beam, of a model that chooses tokens or classes",
-         config->beam, config->best, SYN_SMALL_MAX_BEAM);
+         config->beam ? config->beam : 1, config->best, SYN_SMALL_MAX_BEAM);
   memory = take((size_t)ram, 1);
   s = syn_small_open(memory, (size_t)ram, array.at, array.size, config, NULL);
   memset(&sum, 0, sizeof sum);

@@ -620,8 +620,9 @@ static int next_byte(line_reader *in) {
 }
 
 /* Reads what shows whether sources are lines or a safetensors file. The first line of a text may be
-   all that there is for now: its end is waited for, no further byte. The size of a header, which is
-   below 2^27, may have a '\n' among its first bytes alone. */
+   all that there is for now: of 3 bytes and more its end is waited for, no further byte. The size of
+   a header, which is below 2^27, may have a '\n' among its first bytes, so of a shorter line 4 bytes
+   are waited for. */
 static void read_head(line_reader *in, int features) {
   syn_text head;
   size_t got;

@@ -710,8 +710,9 @@ static void train_check_choice(const arguments *a) {
     fail(WRONG_USE, "train --task %s wants --features N: rows of the source are N numbers",
          task_names[of]);
   if (opt_int(a, "features") && (init || !(has_labels(of) || of >= REGRESS)))
-    fail(WRONG_USE, "train --minutes chooses nothing for --features of %s: give --steps or --epochs"
-         "%s", init ? "--init" : task_names[of], init ? "" : ", --encoder and --decoder");
+    fail(WRONG_USE, "train --minutes chooses nothing for --features %s %s: give --steps or --epochs"
+         "%s", init ? "with" : "of", init ? "--init" : task_names[of],
+         init ? "" : ", --encoder and --decoder");
   if (of == MLM)
     fail(WRONG_USE, "train --minutes chooses nothing for --task mlm: give --steps or --epochs, and "
          "--encoder");
@@ -995,7 +996,6 @@ static void train_no_memory(training *r) {
 /* Refuses a model that does not fit the board of --board; says what it needs there. */
 static void train_fits(training *r) {
   const arguments *a = r->a;
-  const syn_small_config greedy = {0, 0, 0, 0.0f, 0.0f, 0, 0.0f, 0, 0, 0};
   const char *layout = "";
   const board *b;
   board_need need, has;
@@ -1004,7 +1004,7 @@ static void train_fits(training *r) {
   b = board_find(opt_text(a, "board"));
   if (!strcmp(cores[b->core].layout, "mve")) layout = " --layout mve";
   has = board_has(b, opt_number(a, "latency-ms"));
-  if (board_needs(&r->c, r->m, b, NULL, &greedy, &need))
+  if (board_needs(&r->c, r->m, b, NULL, &board_greedy, &need))
     fail(WRONG_USE, "train --board %s: %s", b->name, r->c.message);
   board_text(text, sizeof text, &need, &has);
   if (board_share(&need, &has) > 1.0)
