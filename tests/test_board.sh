@@ -154,7 +154,7 @@ has 'a layer that is not for boards' \
   '2 syn: train --board pico2: small model: a size of linear encoder.0 is 65536, wanted at most 65535' \
   "$(train --board pico2 $own --d-model 8 --heads 2 --encoder 'linear(65536)->linear')"
 is 'info of a layer that is not for boards says nothing else' \
-  'syn: small model: max_len, for the table of pos encoder.0 is 65535, wanted at most 16384' \
+  'syn: small model: max_len for the table of pos encoder.0 is 65535, wanted at most 16384' \
   "$("$SYN" info --task classify --encoder 'pos->softcap(5)' --d-model 256 --max-len 65535 --board pico2 2>&1)"
 is 'a task that is not for boards' \
   'syn: small model: boards do not run the task mlm, wanted another' \

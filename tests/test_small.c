@@ -1452,9 +1452,9 @@ static void test_sizes(syn_context *c) {
   size_of_small(c, "id", 65505, 9, 9, "small model: a size of output out is 65505, wanted at most 65504");
   size_of_small(c, "id", 65536, 9, 9, "small model: a size of embedding decoder is 65536, wanted at most 65535");
   size_of_small(c, "pos", 256, 16384, 9, NULL);
-  size_of_small(c, "pos", 256, 16385, 9, "small model: max_len, for the table of pos decoder.0 is 16385, wanted at most 16384");
+  size_of_small(c, "pos", 256, 16385, 9, "small model: max_len for the table of pos decoder.0 is 16385, wanted at most 16384");
   size_of_small(c, "rope -> syn_att(heads=1)", 256, 16385, 9,
-                "small model: max_len, for the rope of syn_att decoder.1 is 16385, wanted at most 16384");
+                "small model: max_len for the rope of syn_att decoder.1 is 16385, wanted at most 16384");
 }
 
 static void test_no_lowering(syn_context *c) {
