@@ -33205,7 +33205,8 @@ SYN__SMALL_APART static void syn__small_draw(syn_small *s, int32_t row) {
   for (i = -(row % 8) * width; i < n; i++) {
     random = random * UINT32_C(1664525) + UINT32_C(1013904223);
     if (!width) {
-      s->tokens[i] = (uint16_t)(vocab ? SYN_FIRST_TOKEN + (random >> 16) % vocab : SYN_UNKNOWN);
+      s->tokens[i] = SYN_UNKNOWN;
+      if (vocab) s->tokens[i] = (uint16_t)(SYN_FIRST_TOKEN + (random >> 16) % vocab);
     } else if (i >= 0) {
       const float gain = syn__small_floats(s, a[2])[i];
       float x = (float)(random >> 16) / 19000.0f - 1.7f - syn__small_floats(s, a[3])[i];

@@ -1589,8 +1589,8 @@ int main(void) {
                                          "pos -> res_nd(syn_att(GLU)) -> norm",
                                          "pos -> res(syn_att(V+D, window=3)) -> res(syn_att(R+T, softmax=0, window=2)) -> norm",
                                          "pos -> res(ff(act=quick_gelu)) -> cnn(k=2, act=gelu_erf) -> norm -> scale(0.5)",
-                                         "pos -> res_nd(syn_att(D+V, shared=1)) -> res(syn_att(D, shared=1)) -> "
-                                         "res(syn_att(V+D, shared=1, mix=sum, heads=65, c=2, kv=5, bias=1)) -> norm",
+                                         "pos -> res(syn_att(D, shared=1)) -> res(syn_att(V+D, shared=1, mix=sum, heads=65, c=2, kv=5, bias=1)) -> norm",
+                                         "pos -> res_nd(syn_att(D+V, shared=1)) -> norm",
                                          /* the oldest tap lies inside of the longest text, at its first token, before it */
                                          "pos -> res_nd(cnn(k=2, dilate=8, act=swiglu)) -> res(cnn(dilate=2)) -> norm",
                                          "pos -> res_nd(cnn(k=2, dilate=9)) -> res(cnn(k=4, dilate=5, act=tanh)) -> norm",
