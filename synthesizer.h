@@ -1,8 +1,8 @@
 /* synthesizer.h   v0.2.0   Synthesizer, Transformer and mixed networks in one C header
 
-   ============================================================
+   ========================================
    >>manual   what it is, a whole program, the rules, the map
-   ============================================================
+   ========================================
 
    Networks of the Synthesizer papers (Tay et al. 2020, 2021: attention whose matrix is learned or
    random instead of computed from queries and keys) and of Domhan's architecture language (2018:
@@ -354,9 +354,9 @@
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
 
-/* ============================================================
+/* ========================================
    >>config   options of the build, each with its default
-   ============================================================ */
+   ======================================== */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -440,9 +440,9 @@ enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN
 extern "C" {
 #endif
 
-/* ============================================================
+/* ========================================
    >>small types   small models: integers, for boards without an operating system
-   ============================================================ */
+   ======================================== */
 
 /* A small model is an array of 32-bit words that a program keeps in flash: the network as a list of
    instructions, its weights as int8, its tables. syn_small_step runs it in a block of RAM whose
@@ -562,9 +562,9 @@ SYN_API double syn_small_unit(const syn_small *s, char unit);
 #endif /* SYN_SMALL_COST */
 
 #ifndef SYN_SMALL
-/* ============================================================
+/* ========================================
    >>types   the structs of the public interface
-   ============================================================ */
+   ======================================== */
 
 /* Every function that can fail returns one of these or a null pointer; the context has the text. */
 #define SYN_STATUS_LIST(X) \
@@ -1221,9 +1221,9 @@ typedef struct syn_small_options {
   const char *layout;
 } syn_small_options;
 
-/* ============================================================
+/* ========================================
    >>api   functions that run: a model is made or loaded; forward passes, decoding
-   ============================================================ */
+   ======================================== */
 
 /* -- status -- */
 
@@ -1644,9 +1644,9 @@ SYN_API syn_run *syn_run_with(syn_context *c, const syn_model *m,
 SYN_API syn_decoder *syn_decoder_with(syn_context *c, const syn_model *m,
                                       const char *settings);                /* syn_decode_config */
 
-/* ============================================================
+/* ========================================
    >>api train   functions that train: gradients, tapes of your own, training, writing of models
-   ============================================================ */
+   ======================================== */
 
 /* Also what learns tokenizers, checks kinds, makes small models. Left out by SYN_NO_TRAIN. */
 #ifndef SYN_NO_TRAIN
@@ -2034,9 +2034,9 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_sink *sink);
 #endif /* !SYN_NO_TRAIN */
 
-/* ============================================================
+/* ========================================
    >>api inspect   functions that look: what a model is, costs, computed; what a file holds
-   ============================================================ */
+   ======================================== */
 
 /* -- the machine -- */
 
@@ -2262,9 +2262,9 @@ enum {
   SYN__TASK_REGRESS, SYN__TASK_REGRESS_ROWS
 };
 
-/* ============================================================
+/* ========================================
    >>utf-8   decoding, encoding
-   ============================================================ */
+   ======================================== */
 
 #define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 
@@ -2325,9 +2325,9 @@ static size_t syn__bom_size(const char *at, size_t size) {
   return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
-/* ============================================================
+/* ========================================
    >>unicode   lower case of characters, by tables of the Unicode data files
-   ============================================================ */
+   ======================================== */
 
 /* -- tables made by tools/unicode, Unicode 14.0.0 -- */
 /* Every `step`-th character from first to last moves by `add`. */
@@ -2959,9 +2959,9 @@ static int syn__scanner_in_word(const syn__scanner *s) {
 
 #endif /* SYNTHESIZER_IMPLEMENTATION */
 #ifndef SYN_SMALL
-/* ============================================================
+/* ========================================
    >>base   includes, checked sizes, elementary functions of the same bits everywhere
-   ============================================================ */
+   ======================================== */
 
 #include <errno.h>
 #include <float.h>
@@ -3216,9 +3216,9 @@ static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>composition   normalization form C of Unicode: a letter with its marks as one character
-   ============================================================ */
+   ======================================== */
 
 #define SYN__CLASS 21 /* a character of a list holds its combining class from this bit on */
 
@@ -3295,9 +3295,9 @@ static int syn__compose_marks(uint32_t *s, int start, int n) {
   return k;
 }
 
-/* ============================================================
+/* ========================================
    >>texts   texts in the order of their bytes; as a message shows them
-   ============================================================ */
+   ======================================== */
 
 #define SYN__SHORT 84 /* bytes of a name in a message, with the final 0 */
 
@@ -3433,9 +3433,9 @@ static size_t syn__join(char *out, size_t capacity, const char *a, const char *b
   return used;
 }
 
-/* ============================================================
+/* ========================================
    >>status   the first error is kept with its numbers
-   ============================================================ */
+   ======================================== */
 
 /* Enum and texts come from one list: their order cannot differ. A number that is no status may come
    from a file or a cast, so it is looked at first. */
@@ -3592,9 +3592,9 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
   return -1;
 }
 
-/* ============================================================
+/* ========================================
    >>memory   the caller's allocator, aligned blocks, growing arrays, the arena of a graph
-   ============================================================ */
+   ======================================== */
 
 /* For a large block the default allocator requests pages of 2 MiB from Linux: a step reads all its
    memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only a
@@ -3752,9 +3752,9 @@ static void syn__arena_free(syn__arena *a) {
   a->chunks = NULL;
 }
 
-/* ============================================================
+/* ========================================
    >>random   splitmix64: one multiply-and-shift hash of a counter (Steele, Lea, Flood 2014)
-   ============================================================ */
+   ======================================== */
 
 /* The step is 2^64 / golden ratio, made odd: the counter meets all 2^64 values, far apart. */
 uint64_t syn_random_next(syn_random *r) {
@@ -3786,9 +3786,9 @@ int syn_random_below(syn_random *r, int n) {
   return (int)(x % range);
 }
 
-/* ============================================================
+/* ========================================
    >>collections   growing array, hash map, list of texts, binary heap, sorting
-   ============================================================ */
+   ======================================== */
 
 /* An array of any type; the caller knows which. Indices are int. */
 typedef struct syn__array {
@@ -4057,9 +4057,9 @@ static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order 
 }
 
 #endif /* SYNTHESIZER_IMPLEMENTATION */
-/* ============================================================
+/* ========================================
    >>kernel operands   operands of the kernels; the table of kernels of one ISA
-   ============================================================ */
+   ======================================== */
 
 /* An instruction set (ISA: scalar, AVX2, AVX-512, NEON, WebAssembly) has a table of kernels,
    syn_kernels. All ISAs give the same bits, because no result is defined by a vector width:
@@ -4580,9 +4580,9 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
 
-/* ============================================================
+/* ========================================
    >>simd   SIMD operations on vectors of 16 floats, over the registers of one ISA
-   ============================================================ */
+   ======================================== */
 
 /* A vector of 16 lanes consists of SYN__REGS registers of SYN__LANES floats. An ISA defines the
    operations on one register of floats, syn__r...; those on vectors, syn__v..., are written once
@@ -5085,9 +5085,9 @@ SYN__OP float syn__vsum(syn__v16 a) { return SYN__N(reduce)(a, 0); }
 /* The largest lane, by the same tree, since 0 and -0 compare equal; no lane may be NaN. */
 SYN__OP float syn__vmax_lane(syn__v16 a) { return SYN__N(reduce)(a, 1); }
 
-/* ============================================================
+/* ========================================
    >>int8 kernels   products of int8, for decoding
-   ============================================================ */
+   ======================================== */
 
 /* Written once over a few operations on the sums of a panel:
      syn__dreg                  a register: of SYN__SUMS for the sums of a panel, of SYN__QUADS for
@@ -5485,9 +5485,9 @@ static const syn__int8_kernels SYN__INT8_TABLE = {SYN__DOT_NAME, SYN__DOT_FLIP, 
 #endif /* SYN__DOT */
 #ifndef SYN__ONLY_INT8
 
-/* ============================================================
+/* ========================================
    >>simd math   exponential, sigmoid, tanh over one register
-   ============================================================ */
+   ======================================== */
 
 /* Written over one register, not over 16 floats: the scalar ISA then computes float by float.
 
@@ -5594,9 +5594,9 @@ SYN__OP syn__v16 syn__vnormal(syn__v16 a, syn__v16 e) {
   return a;
 }
 
-/* ============================================================
+/* ========================================
    >>gemm kernels   packing, micro-kernels, the two loops around them: C = start + A B
-   ============================================================ */
+   ======================================== */
 
 /* The inner half of the product, named as in BLIS (Van Zee and van de Geijn 2015); the outer loops
    are in >>gemm. A micro-kernel keeps a tile of C, MR x NR, in registers and adds to it, for each
@@ -6077,9 +6077,9 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
 }
 #endif /* SYN__LANES > 1 */
 
-/* ============================================================
+/* ========================================
    >>decoding kernels   one new token: int8 products, attention scores, attention output
-   ============================================================ */
+   ======================================== */
 
 /* Each kernel computes up to four vectors of its output at a time, so that four sums are
    independent: first as often as there are four, then one by one. */
@@ -6172,9 +6172,9 @@ static void SYN__N(values)(float *y, const syn__weighted_values *j) {
 #endif
 #endif
 
-/* ============================================================
+/* ========================================
    >>vector kernels   elementwise operations, sums, activations, recurrent cells
-   ============================================================ */
+   ======================================== */
 
 /* y may be a or b: a vector is read before it is written. Bound by memory, so not unrolled. */
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
@@ -6384,9 +6384,9 @@ static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, con
   }
 }
 
-/* ============================================================
+/* ========================================
    >>row kernels   softmax, loss, normalization: kernels that reduce a row
-   ============================================================ */
+   ======================================== */
 
 /* The maximum, subtracted before exp so that none overflows; 0 for a row of -inf only. */
 SYN__INLINE float SYN__N(softmax_shift)(const float *x, size_t n) {
@@ -6507,9 +6507,9 @@ static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *x, int 
 }
 
 #ifndef SYN_NO_TRAIN
-/* ============================================================
+/* ========================================
    >>gradient kernels   the loss; backward of the vector kernels, of the row kernels
-   ============================================================ */
+   ======================================== */
 
 static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
@@ -6774,9 +6774,9 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
   return (float)-loss;
 }
 
-/* ============================================================
+/* ========================================
    >>update kernels   dropout; updates of weights by an optimizer
-   ============================================================ */
+   ======================================== */
 
 /* Dropout (Srivastava et al. 2014, with the scale in training): y_i = x_i / (1 - rate) with
    probability 1 - rate, else 0. The mask depends on step, layer and index only, so it is the same
@@ -6994,9 +6994,9 @@ static const syn_kernels SYN__N(kernels) = {
 #ifndef SYN__ISA
 #ifndef SYN_SMALL
 
-/* ============================================================
+/* ========================================
    >>dispatch   one table of kernels per ISA, chosen once per context
-   ============================================================ */
+   ======================================== */
 
 #if SYN__KERNELS_HERE
 /* Each pass: the ISA, its suffix, the header once more. SYN_SELF is a name, not __FILE__, which
@@ -7461,9 +7461,9 @@ int syn_context_exact(const syn_context *c) {
    syn_att: the layer, entered for every head of every new token. */
 SYN__COLD
 
-/* ============================================================
+/* ========================================
    >>tensor   sizes of a tensor; its numbers as text
-   ============================================================ */
+   ======================================== */
 
 /* How many numbers a shape has, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape)
    become huge and fail the same way. */
@@ -7513,9 +7513,9 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
   return w.used;
 }
 
-/* ============================================================
+/* ========================================
    >>graph   nodes, values, parameters: recording a network
-   ============================================================ */
+   ======================================== */
 
 /*
    There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
@@ -8113,9 +8113,9 @@ static void syn__print_axes(syn__text_out *w, const int *shape, int rank) {
   syn__print(w, "]");
 }
 
-/* ============================================================
+/* ========================================
    >>kv cache   what earlier tokens leave for later ones while decoding
-   ============================================================ */
+   ======================================== */
 
 /* Rows that are decoded together; t->decode of the tape while it decodes. A step has one new row
    per hypothesis, in a prefill one for each of several places, all rows of a place before those of
@@ -8186,9 +8186,9 @@ const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j
          (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source_cache;
 }
 
-/* ============================================================
+/* ========================================
    >>parallel   threads: they split outputs, never sums
-   ============================================================ */
+   ======================================== */
 
 /* Every number is made by one thread, in an order that does not depend on how many there are: the
    bits are the same for any count. A gradient that all rows of a batch add into is therefore split
@@ -8369,9 +8369,9 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
   else if (items) task(t, job, 0, 0, items);
 }
 
-/* ============================================================
+/* ========================================
    >>gemm   matrix products of any size over the micro-kernels
-   ============================================================ */
+   ======================================== */
 
 /* C = start + A B by the five loops of BLIS (Goto and van de Geijn 2008; Van Zee and van de Geijn
    2015), from the outside:
@@ -8643,9 +8643,9 @@ static syn__product syn__sum_of_rows(float *sums, syn_matrix x) {
   return syn__product_of(syn_matrix_of(sums, 1, x.cols, 0), ones, x, NULL, 1);
 }
 
-/* ============================================================
+/* ========================================
    >>im2col   im2col, col2im: a convolution as one matrix product
-   ============================================================ */
+   ======================================== */
 
 /* im2col copies, for row i of a sentence, the rows i + first + tap * dilate of it side by side, in
    the order of the taps; rows outside the sentence are 0. In an encoder they are centred on row i,
@@ -8715,9 +8715,9 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
     }
 }
 
-/* ============================================================
+/* ========================================
    >>pass   forward pass, backward pass over the nodes of a graph
-   ============================================================ */
+   ======================================== */
 
 /* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
    and the element's place, so that backward makes the same mask again instead of keeping it, and
@@ -8842,9 +8842,9 @@ static void syn__forward(syn_tape *t, int end) {
   syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
 
-/* ============================================================
+/* ========================================
    >>plan   where every buffer of a graph lies: lifetimes, offsets, peak
-   ============================================================ */
+   ======================================== */
 
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
@@ -9188,9 +9188,9 @@ static size_t syn__scratch_floats(const syn__items *list) {
   return largest;
 }
 
-/* ============================================================
+/* ========================================
    >>arguments   arguments of a layer as its kind reads them
-   ============================================================ */
+   ======================================== */
 
 /* The arguments in parentheses behind the name of a layer. >>language has parsed them; a kind reads
    their values here, in its `shape` or `build`, and states the range that it allows. */
@@ -9278,9 +9278,9 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
   return y;
 }
 
-/* ============================================================
+/* ========================================
    >>backward   the backward pass, from the loss to the weights; what the kinds share for it
-   ============================================================ */
+   ======================================== */
 #ifndef SYN_NO_TRAIN
 
 /* The gradient of a parameter; null: the parameter is frozen. */
@@ -9463,9 +9463,9 @@ static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int low, int hi
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind add   y = a + b, also y = a - b or y = a b; b may be a row that repeats, or one number
-   ============================================================ */
+   ======================================== */
 
 /*
    a, y [..., n]; b has the last axes of a, or is [1]. b is broadcast: element i of y reads element
@@ -9589,9 +9589,9 @@ static const syn_kind syn__kind_add = SYN__KIND_OF_ROWS(
     "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED | SYN__DROPS_B,
     syn__broadcast_shape, syn__add_forward, syn__add_backward);
 
-/* ============================================================
+/* ========================================
    >>kind scale   y = s x
-   ============================================================ */
+   ======================================== */
 
 /* x, y of one shape. s is a number of the caller or of the text, and no tensor: it has no gradient.
    As the last layer of a decoder it scales what the output reads: T5 (Raffel et al. 2020) with
@@ -9626,9 +9626,9 @@ static const syn_kind syn__kind_scale = SYN__KIND_OF_ROWS(
     "scale", "f:s", SYN_FIRST_WRITE | SYN_BOTH_NOT_NEEDED, syn__scale_shape, syn__scale_forward,
     syn__scale_backward);
 
-/* ============================================================
+/* ========================================
    >>kind sum   y = s sum_i x_i: the sum, s = 1, or the mean, s = 1 / count
-   ============================================================ */
+   ======================================== */
 
 /* x of any shape, y [1]. The kernel sums in the fixed tree of all reductions: the same bits on
    every ISA. Saved for backward: nothing. */
@@ -9653,9 +9653,9 @@ static const syn_kind syn__kind_sum = SYN__KIND_OF_ROWS(
     "sum", "", 0, syn__sum_shape, syn__sum_forward, syn__sum_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
-   ============================================================ */
+   ======================================== */
 
 /* Both factors are tensors with gradients; products with weights are `linear`. The three products
    are one function (syn_gemm) with other strides: a transposed matrix is read by its columns, never
@@ -9691,9 +9691,9 @@ static const syn_kind syn__kind_matmul = SYN__KIND_OF_ROWS(
     "matmul", "", 0, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind transpose   y [n,m] = x [m,n]^T
-   ============================================================ */
+   ======================================== */
 
 /* For a user's tape: a layer of a network reads a matrix by other strides instead of copying it.
    Saved for backward: nothing. */
@@ -9721,9 +9721,9 @@ static const syn_kind syn__kind_transpose = SYN__KIND_OF_ROWS(
     "transpose", "", 0, syn__transpose_shape, syn__transpose_forward, syn__transpose_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind slice   y = the columns first .. first + count - 1 of x
-   ============================================================ */
+   ======================================== */
 
 /* For a user's tape: x [...,d], y [...,count]. syn_concat is its inverse. Saved for backward:
    nothing. */
@@ -9759,9 +9759,9 @@ static const syn_kind syn__kind_slice = SYN__KIND_OF_ROWS(
     "slice", "", 0, syn__slice_shape, syn__slice_forward, syn__slice_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind exp   y = e^x, also y = ln x, elementwise
-   ============================================================ */
+   ======================================== */
 
 /* For a user's tape: x, y of one shape. Both are computed in double, so that each is the float
    nearest to it but for rare ties. ln x is -infinity for x <= 0. Saved for backward: nothing. */
@@ -9795,9 +9795,9 @@ static const syn_kind syn__kind_log = SYN__KIND_OF_ROWS(
     "log", "", 0, syn__same_shape, syn__log_forward, syn__log_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
-   ============================================================ */
+   ======================================== */
 
 /* x, y [rows,n]. The kernel subtracts the largest x of the row first, which leaves y as it is: exp
    cannot overflow. Saved for backward: nothing, it reads y. Saved buffer 0: one row [n] during
@@ -9828,9 +9828,9 @@ static const syn_kind syn__kind_softmax = SYN__KIND_OF_ROWS(
     "softmax", "", 0, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind cross_entropy   y = the mean over the rows of -ln softmax(x_i)_label
-   ============================================================ */
+   ======================================== */
 
 /* For a user's tape: x [rows,n], y [1]; rows of label -1 do not count. In a network >>loss does
    this, with the same bits. Saved buffer 0: one row [n] during backward. */
@@ -9883,9 +9883,9 @@ static const syn_kind syn__kind_cross_entropy = SYN__KIND_OF_ROWS(
     syn__cross_entropy_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind act   y = f(x), elementwise: relu, gelu, tanh, sigmoid, swish, gelu_erf, quick_gelu
-   ============================================================ */
+   ======================================== */
 
 /*
    relu(x) = max(x, 0)                                              (Nair and Hinton 2010)
@@ -9967,9 +9967,9 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_act = SYN__KIND_OF_ROWS(
     "act", "w:act", 0, syn__act_shape, syn__act_forward, syn__act_backward);
 
-/* ============================================================
+/* ========================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
-   ============================================================ */
+   ======================================== */
 
 /*
    d is the width of x; n is d_model unless given; bias=0 leaves b out. W has one row for each
@@ -10035,9 +10035,9 @@ static const syn_kind syn__kind_linear = SYN__KIND_OF_ROWS(
     "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED,
     syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward);
 
-/* ============================================================
+/* ========================================
    >>kind ff   y [rows,n] = act(x W^T + b); gated: W [2n,d], y = first half * f(second half)
-   ============================================================ */
+   ======================================== */
 
 /*
    The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3, equation 2); glu:
@@ -10168,9 +10168,9 @@ static const syn_kind syn__kind_ff = SYN__KIND_OF_ROWS(
     "ff", "i:n w:act f:dropout i:bias", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED,
     syn__ff_shape, syn__ff_forward, syn__ff_backward);
 
-/* ============================================================
+/* ========================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
-   ============================================================ */
+   ======================================== */
 
 /*
    Gehring, Auli, Grangier, Yarats and Dauphin 2017, section 3.2; dilation: van den Oord et al.
@@ -10270,9 +10270,9 @@ static const syn_kind syn__kind_cnn = {
     SYN__FIELD(forward, syn__cnn_forward), SYN__FIELD(backward, SYN__BACK(syn__cnn_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__cnn_step), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind norm   y = (x - mean) / sqrt(var + eps) * g + b along each row
-   ============================================================ */
+   ======================================== */
 
 /*
    Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance;
@@ -10358,9 +10358,9 @@ static const syn_kind syn__kind_rms_norm = SYN__KIND_OF_ROWS(
     "rms_norm", "f:eps", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, syn__rms_shape,
     syn__norm_forward, syn__norm_backward);
 
-/* ============================================================
+/* ========================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
-   ============================================================ */
+   ======================================== */
 
 /*
    With a_t = x_t W_i^T + b_i, the input product, and p_t = h_{t-1} W_h^T + b_h, the recurrent one:
@@ -10717,9 +10717,9 @@ static const syn_kind syn__kind_rnn = {
 static const syn_kind syn__kind_birnn = SYN__KIND_OF_ROWS(
     "birnn", "i:n w:cell", 0, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward);
 
-/* ============================================================
+/* ========================================
    >>kind ssru   y_t = relu(c_t), c_t = f_t c_{t-1} + (1-f_t) u_t, u = x W^T, f = sigma(x W_f^T + b)
-   ============================================================ */
+   ======================================== */
 
 /*
    The simpler simple recurrent unit (Kim et al. 2019, section 3.1), which decodes in place of
@@ -10838,9 +10838,9 @@ static const syn_kind syn__kind_ssru = {
     SYN__FIELD(forward, syn__ssru_forward), SYN__FIELD(backward, SYN__BACK(syn__ssru_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__ssru_step), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
-   ============================================================ */
+   ======================================== */
 
 /* Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
    its sentence, from first=0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2
@@ -10963,9 +10963,9 @@ static const syn_kind syn__kind_pos = SYN__KIND_OF_ROWS(
     SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__pos_shape, syn__pos_forward,
     syn__scale_backward);
 
-/* ============================================================
+/* ========================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
-   ============================================================ */
+   ======================================== */
 
 /* Learned position embeddings (Gehring et al. 2017, section 3.1). x, y [rows,d]; t is the place of
    a row in its sentence. N is max_len: binding a batch refuses longer sentences (n->table). Saved
@@ -11035,9 +11035,9 @@ static const syn_kind syn__kind_learn_pos = SYN__KIND_OF_ROWS(
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
     syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward);
 
-/* ============================================================
+/* ========================================
    >>kind types   y_t = x_t + w[min(e_t, n - 1)], e_t: end tokens before t in its sentence; w [n,d]
-   ============================================================ */
+   ======================================== */
 
 /* Token types, the segment embeddings of BERT (Devlin et al. 2019, section 3): of two texts with an
    end token behind each, the tokens of the first have type 0, its end token too, those of the
@@ -11071,9 +11071,9 @@ static const syn_kind syn__kind_types = SYN__KIND_OF_ROWS(
     "types", "i:n", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, syn__types_shape,
     syn__types_forward, syn__lookup_backward);
 
-/* ============================================================
+/* ========================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
-   ============================================================ */
+   ======================================== */
 
 /* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
@@ -11113,9 +11113,9 @@ static const syn_kind syn__kind_dropout = {
     SYN__FIELD(forward, syn__copy_forward), SYN__FIELD(backward, SYN__BACK(syn__copy_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind res   y = x + chain(x)
-   ============================================================ */
+   ======================================== */
 
 /* Residual connection (He et al. 2016, equation 1). x, y [rows,d]. It builds the chain, then a node
    of the kind `add`, and has no forward of its own. */
@@ -11157,9 +11157,9 @@ static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
 }
 static const syn_kind syn__kind_res = SYN__KIND_OF_CHAINS("res", "c:chain", 0, syn__res_build);
 
-/* ============================================================
+/* ========================================
    >>kind highway   y = g x + (1-g) c, c = chain(x), g = sigma(x W^T + b); W [d,d], b [d]
-   ============================================================ */
+   ======================================== */
 
 /*
    Srivastava, Greff and Schmidhuber 2015, equation 3, with g for 1 - T. x, c, g, y [rows,d]. The
@@ -11228,9 +11228,9 @@ static const syn_kind syn__kind_highway = {
     SYN__FIELD(backward, SYN__BACK(syn__highway_backward)), SYN__FIELD(start, NULL),
     SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind concat   y = [a(x); b(x); ...] along the width
-   ============================================================ */
+   ======================================== */
 
 /* x [rows,d], y [rows, sum of the widths of the branches]. All branches read the same x; each is
    built below its own number in the path. Saved for backward: nothing. The gradient of a branch +=
@@ -11310,9 +11310,9 @@ static const syn_kind syn__kind_concat = {
     SYN__FIELD(backward, SYN__BACK(syn__concat_backward)), SYN__FIELD(start, NULL),
     SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind parallel_add   y = a(x) + b(x) + ...
-   ============================================================ */
+   ======================================== */
 
 /* x [rows,d], y [rows,n]: nodes of the kind `add`, from the left. One chain alone is that chain. */
 
@@ -11325,9 +11325,9 @@ static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
 static const syn_kind syn__kind_parallel_add = SYN__KIND_OF_CHAINS(
     "parallel_add", "C:chain", 0, syn__parallel_add_build);
 
-/* ============================================================
+/* ========================================
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
-   ============================================================ */
+   ======================================== */
 
 /* It only builds: the graph has n copies. The number of a copy is part of its path, hence of the
    names of its parameters; without it the copies would share them. */
@@ -11358,9 +11358,9 @@ static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
 static const syn_kind syn__kind_repeat = SYN__KIND_OF_CHAINS(
     "repeat", "i:n c:chain", SYN_COPIES, syn__repeat_build);
 
-/* ============================================================
+/* ========================================
    >>kind universal   n steps of a chain with the same parameters; before step s: x_t += p_t + p_s
-   ============================================================ */
+   ======================================== */
 
 /*
    Universal Transformer (Dehghani et al. 2019, section 2.1, equations 6 and 7, without halting;
@@ -11410,9 +11410,9 @@ static const syn_kind syn__kind_universal = {
     SYN__FIELD(forward, syn__pos_forward), SYN__FIELD(backward, SYN__BACK(syn__scale_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]; also lookup, of a user's tape: w[ids_r]
-   ============================================================ */
+   ======================================== */
 
 /* V tokens, y [rows,d]; no input. y has the rows of the side whose tokens are read, SYN_SRC or
    SYN_TGT; binding a batch checks them against V. Saved for backward: nothing. dw[token of row r]
@@ -11444,9 +11444,9 @@ static const syn_kind syn__kind_lookup = SYN__KIND_OF_ROWS(
     "lookup", "", 0, syn__lookup_shape, syn__lookup_forward, syn__lookup_backward);
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind features   y_r = (x_r - mean) * scale, rows x [rows,f] of numbers instead of tokens
-   ============================================================ */
+   ======================================== */
 
 /* The input of an encoder of signals (syn_config.src_features); no input value: x is that of the
    batch, y [rows,f]. mean, scale [f] are never trained: syn_model_normalize sets them from data,
@@ -11479,9 +11479,9 @@ static const syn_kind syn__kind_features = SYN__KIND_OF_ROWS(
     "features", "", SYN_BOTH_NOT_NEEDED, syn__features_shape, syn__features_forward,
     syn__features_backward);
 
-/* ============================================================
+/* ========================================
    >>kind ngram   y_t = x_t + sum_k w[hash(tokens t-k+1 .. t) mod buckets], shortest <= k <= longest
-   ============================================================ */
+   ======================================== */
 
 /* The bag of n-grams with the hashing trick (Joulin, Grave, Bojanowski and Mikolov 2016, section
    2.1; Weinberger et al. 2009): with `pool` behind it a text is the mean of its n-grams, in
@@ -11588,9 +11588,9 @@ static const syn_kind syn__kind_ngram = {
     SYN__FIELD(forward, syn__ngram_forward), SYN__FIELD(backward, SYN__BACK(syn__ngram_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__ngram_step), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
-   ============================================================ */
+   ======================================== */
 
 /*
    (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. A recurrent
@@ -11685,9 +11685,9 @@ static const syn_kind syn__kind_input_feed = {
     SYN__FIELD(forward, syn__feed_forward), SYN__FIELD(backward, SYN__BACK(syn__feed_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__feed_step), SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence, or its first row (classify)
-   ============================================================ */
+   ======================================== */
 
 /* Mean pooling; or the first row, as BERT's classifiers (Devlin et al. 2019, section 4.1), whose
    pooler is a layer before: ff(act=tanh) -> pool(first). x [rows,d] of the source side; a bound
@@ -11744,9 +11744,9 @@ static void syn__pool_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_pool = SYN__KIND_OF_ROWS(
     "pool", "w:take", SYN_BOTH_NOT_NEEDED, syn__pool_shape, syn__pool_forward, syn__pool_backward);
 
-/* ============================================================
+/* ========================================
    >>kind softcap   y = x; logits z become s tanh(z / s)
-   ============================================================ */
+   ======================================== */
 
 /* Gemma 2 (Gemma Team 2024, section 2, "logit soft-capping", after Bello et al. 2016): no logit is
    beyond -s or s. The last layer of the side that `out` reads. As rope, it has no
@@ -11788,9 +11788,9 @@ static void syn__softcap(syn_tape *t, const syn_node *n, float *z, float *u, siz
   if (j.cap > 0.0f) syn_parallel(t, syn__task_softcap, &j, count, 2048);
 }
 
-/* ============================================================
+/* ========================================
    >>kind output   logits [rows,V] = x w^T + b
-   ============================================================ */
+   ======================================== */
 
 /* x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
    classes in classify and tag. No backward: while training, >>loss computes the logits with their
@@ -11811,9 +11811,9 @@ static const syn_kind syn__kind_output = {
     SYN__FIELD(backward, NULL), SYN__FIELD(start, NULL), SYN__FIELD(step, NULL),
     SYN__FIELD(cost, NULL)};
 
-/* ============================================================
+/* ========================================
    >>attention heads   attention weights of one head, their product with the values
-   ============================================================ */
+   ======================================== */
 
 /*
    Multi-head attention (Vaswani et al. 2017, section 3.2). For one head of a sentence with nq
@@ -12369,9 +12369,9 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__head *o) {
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind rope   y = x; rotates q, k of later syn_att by the place of their token
-   ============================================================ */
+   ======================================== */
 
 /*
    Rotary position embedding (Su et al. 2021, section 3.2.2, equations 14 and 15). In every later
@@ -12481,9 +12481,9 @@ static void syn__rope_rows(syn_tape *t, const syn_node *n, float *q, float *k, i
   syn_parallel(t, syn__task_rope, &j, syn_rows(syn_in(t, n, 0)), 32);
 }
 
-/* ============================================================
+/* ========================================
    >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
-   ============================================================ */
+   ======================================== */
 
 /*
    Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1). Queries q = x W_q^T [rows,e],
@@ -12745,9 +12745,9 @@ static const syn__score syn__score_v = {
     SYN__FIELD(back, SYN__BACK(syn__dot_back)), SYN__FIELD(back_shared, NULL),
     SYN__FIELD(finish, SYN__BACK(syn__dot_finish)), SYN__FIELD(cost, syn__dot_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind syn_att: R, Fix, FR, T   S_ij = F_ij, a table that no input changes
-   ============================================================ */
+   ======================================== */
 
 /*
    Random Synthesizer (Tay et al. 2021; FR: "Factorized Models"). S_h [n,n] is the first n rows
@@ -12941,9 +12941,9 @@ static const syn__score syn__score_fr = {
     SYN__FIELD(back_shared, SYN__BACK(syn__r_back)), SYN__FIELD(finish, SYN__BACK(syn__fr_finish)),
     SYN__FIELD(cost, syn__fr_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
-   ============================================================ */
+   ======================================== */
 
 /*
    D is the Dense Synthesizer (Tay et al. 2021); Conv, CRC, BD, BCRC, GLU vary its two
@@ -13396,9 +13396,9 @@ static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
 static const syn__score syn__score_bcrc = SYN__FAMILY("BCRC", 0);
 static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 
-/* ============================================================
+/* ========================================
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
-   ============================================================ */
+   ======================================== */
 
 /*
    Factorized Dense Synthesizer (Tay et al. 2021). Each query gives a + b numbers
@@ -13543,9 +13543,9 @@ static const syn__score syn__score_fd = {
     SYN__FIELD(back, SYN__BACK(syn__fd_back)), SYN__FIELD(back_shared, NULL),
     SYN__FIELD(finish, SYN__BACK(syn__fd_finish)), SYN__FIELD(cost, syn__fd_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
-   ============================================================ */
+   ======================================== */
 
 /*
    Relative position bias of T5 (Raffel et al. 2020, section 2.1). w [H,buckets], H the model's
@@ -13685,9 +13685,9 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>kind syn_att: the layer   mixture of scores, causal mask, softmax, values, output projection
-   ============================================================ */
+   ======================================== */
 
 /*
    Multi-head self-attention with any mixture of scores (Vaswani et al. 2017, section 3.2; mixtures:
@@ -14406,9 +14406,9 @@ static const syn_kind syn__kind_syn_att = {
     SYN__FIELD(forward, syn__att_forward), SYN__FIELD(backward, SYN__BACK(syn__att_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind mh_dot_src_att   S_ij = scale q_i . k_j, queries of the decoder, keys of the encoder
-   ============================================================ */
+   ======================================== */
 
 /*
    Cross-attention (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018,
@@ -14506,9 +14506,9 @@ static const syn_kind syn__kind_mh_dot_src_att = {
     SYN__FIELD(backward, SYN__BACK(syn__att_backward)), SYN__FIELD(start, syn__src_att_start),
     SYN__FIELD(step, syn__att_step), SYN__FIELD(cost, syn__att_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); also dyn_conv
-   ============================================================ */
+   ======================================== */
 
 /*
    Lightweight and dynamic convolutions (Wu, Fan, Baevski, Dauphin, Auli 2019, sections 3 and 4): a
@@ -14746,9 +14746,9 @@ static const syn_kind syn__kind_dyn_conv = {
     SYN__FIELD(forward, syn__light_forward), SYN__FIELD(backward, SYN__BACK(syn__light_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__light_step), SYN__FIELD(cost, syn__light_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind mlp_src_att   s_ij = w_s . tanh(W_q q_i + W_k u_j), context_i = sum_j softmax(s_i)_j u_j
-   ============================================================ */
+   ======================================== */
 
 /*
    Additive cross-attention (Bahdanau, Cho, Bengio 2015, section A.1.2). Queries q [rows,d] of the
@@ -14935,9 +14935,9 @@ static const syn_kind syn__kind_mlp_src_att = {
     SYN__FIELD(backward, SYN__BACK(syn__mlp_backward)), SYN__FIELD(start, syn__mlp_start),
     SYN__FIELD(step, syn__mlp_step), SYN__FIELD(cost, syn__mlp_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind aop   per head softmax(q (sqrt(d) K)^T / sqrt(c_k)) (sqrt(d) V): attention over parameters
-   ============================================================ */
+   ======================================== */
 
 /*
    (Vaswani et al. 2017, in an early version of the preprint: "Two feed-forward layers = attention
@@ -15143,9 +15143,9 @@ static const syn_kind syn__kind_aop = {
     SYN__FIELD(forward, syn__aop_forward), SYN__FIELD(backward, SYN__BACK(syn__aop_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__aop_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind linformer   attention to k sums of the sentence instead of to its n tokens
-   ============================================================ */
+   ======================================== */
 
 /*
    (Wang et al. 2020, section 4.) For head h of a sentence of n tokens: K~ = E K_h, V~ = F V_h
@@ -15337,9 +15337,9 @@ static const syn_kind syn__kind_linformer = {
     SYN__FIELD(backward, SYN__BACK(syn__linformer_backward)), SYN__FIELD(start, NULL),
     SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__linformer_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind fixed_att   seven heads with fixed attention weights, the other heads learn theirs
-   ============================================================ */
+   ======================================== */
 
 /*
    (Raganato, Scherrer, Tiedemann 2020, section 3.) Y_h = Pd_h (x W_v^T)_h, out = [Y_1; ...; Y_H]
@@ -15457,9 +15457,9 @@ static const syn_kind syn__kind_fixed_att = {
     SYN__FIELD(forward, syn__fixed_forward), SYN__FIELD(backward, SYN__BACK(syn__fixed_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, NULL), SYN__FIELD(cost, syn__fixed_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind lin_att   y_t = q'_t S_t / q'_t . z_t, S_t = gamma S_{t-1} + k'_t v_t^T: linear attention
-   ============================================================ */
+   ======================================== */
 
 /*
    Linear attention (Katharopoulos et al. 2020, sections 3.2 to 3.4) with the decay of retention
@@ -15924,9 +15924,9 @@ static const syn_kind syn__kind_lin_att = {
     SYN__FIELD(forward, syn__lin_forward), SYN__FIELD(backward, SYN__BACK(syn__lin_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__lin_step), SYN__FIELD(cost, syn__lin_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind sgu   y_i = u_i * (sum_j W_ij norm(v)_j + b_i), x = [u, v]: the spatial gating of gMLP
-   ============================================================ */
+   ======================================== */
 
 /*
    Spatial gating unit (Liu, Dai, So and Le 2021, section 2.1): tokens are mixed by a learned matrix
@@ -16135,9 +16135,9 @@ static const syn_kind syn__kind_sgu = {
     SYN__FIELD(forward, syn__sgu_forward), SYN__FIELD(backward, SYN__BACK(syn__sgu_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__sgu_step), SYN__FIELD(cost, syn__sgu_cost)};
 
-/* ============================================================
+/* ========================================
    >>kind aft   y_i = sigma(q_i) sum_j e^(w_ij + k_j) v_j / sum_j e^(w_ij + k_j), by channels
-   ============================================================ */
+   ======================================== */
 
 /*
    Attention free transformer (Zhai et al. 2021, section 3.1, AFT-full): each channel is averaged
@@ -16340,9 +16340,9 @@ static const syn_kind syn__kind_aft = {
     SYN__FIELD(forward, syn__aft_forward), SYN__FIELD(backward, SYN__BACK(syn__aft_backward)),
     SYN__FIELD(start, NULL), SYN__FIELD(step, syn__aft_step), SYN__FIELD(cost, syn__aft_cost)};
 
-/* ============================================================
+/* ========================================
    >>kinds   the one list of all kinds
-   ============================================================ */
+   ======================================== */
 
 /* A new kind has a line here, in LAYERS of the manual and in README.md (a test compares them). */
 #ifndef SYN_KINDS
@@ -16365,9 +16365,9 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #endif
 SYN__COLD /* texts, files, bookkeeping: see the end of >>dispatch */
 
-/* ============================================================
+/* ========================================
    >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
-   ============================================================ */
+   ======================================== */
 
 /*
    chain := layer ( "->" layer )*    layer := NAME [ "(" [ arg ( ("," | "|") arg )* ] ")" ]
@@ -16863,9 +16863,9 @@ static char *syn__text_replaced(syn_build *b, const char *side, const char *text
   return out;
 }
 
-/* ============================================================
+/* ========================================
    >>build   the graph of a network from its configuration: layers, embeddings, tied weights
-   ============================================================ */
+   ======================================== */
 
 /* A task: what its network consists of, and whose rows have labels: those of the target, of the
    source, or one row per sentence (SYN_EACH), which the node pool makes. */
@@ -17381,9 +17381,9 @@ static syn_status syn__build_network(syn_model *m, int partial) {
   return s != SYN_OK ? s : syn__graph_fit(m->c, &m->g);
 }
 
-/* ============================================================
+/* ========================================
    >>model   the weights of a network: memory, initial values, access
-   ============================================================ */
+   ======================================== */
 
 /* 1: the context is gone; or, with an error: a callback has called back into what has called it. */
 static int syn__busy(syn_context *c, int busy, const char *message) {
@@ -17797,9 +17797,9 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   return 1;
 }
 
-/* ============================================================
+/* ========================================
    >>run   one batch through a network: buffers, binding, results
-   ============================================================ */
+   ======================================== */
 
 /* Hands out parts of one block. With `base` null it only adds up their sizes: one function
    measures the block first and divides it later, so a planned size always equals the size used. */
@@ -18529,9 +18529,9 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
   return w.used;
 }
 
-/* ============================================================
+/* ========================================
    >>values   numbers of a network by their place in its text
-   ============================================================ */
+   ======================================== */
 
 /* -- a network as text -- */
 
@@ -18816,9 +18816,9 @@ syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int 
   return SYN_OK;
 }
 
-/* ============================================================
+/* ========================================
    >>decode state   memory of one decoder; its new rows; its outputs
-   ============================================================ */
+   ======================================== */
 
 /*
    A step reads one new token per hypothesis. Nothing is computed again for the tokens before it: a
@@ -19391,9 +19391,9 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) 
   row->score = e->score;
 }
 
-/* ============================================================
+/* ========================================
    >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
-   ============================================================ */
+   ======================================== */
 
 /* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
    wanted, what the caller's list does not allow, and the last token of a banned sequence whose
@@ -19598,9 +19598,9 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
   }
 }
 
-/* ============================================================
+/* ========================================
    >>search   beam search; the loop over steps; text in, text out
-   ============================================================ */
+   ======================================== */
 
 /* Beam search keeps K = `beam` live hypotheses of every sentence. A step has three parts:
      syn__decode_read      the layers read the newest token of every hypothesis; logits
@@ -20101,9 +20101,9 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits, &d.cache)) : 0;
 }
 
-/* ============================================================
+/* ========================================
    >>tokenizer   what all tokenizers share: reading characters, the vocabulary, counting words
-   ============================================================ */
+   ======================================== */
 
 /* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
    one section `>>tokenizer NAME` below; the list in >>tokenizers says how to add one.
@@ -20401,9 +20401,9 @@ static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *texts, size
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>tokenizer byte   a token for each of the 256 bytes
-   ============================================================ */
+   ======================================== */
 
 /* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
 static syn_status syn__byte_tokens(syn_tokenizer *t, const syn_text *texts, size_t count) {
@@ -20432,9 +20432,9 @@ static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 static const syn__tokenizer_kind syn__tokenizer_byte = {
     "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_tokens, syn__byte_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer char   a token for each character of the lines
-   ============================================================ */
+   ======================================== */
 
 static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
   size_t at = 0;
@@ -20459,9 +20459,9 @@ static const syn__tokenizer_kind syn__tokenizer_char = {
     "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, SYN__BACK(syn__words_learn),
     syn__char_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer space   a token for each word of the lines
-   ============================================================ */
+   ======================================== */
 
 /* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not
    split texts it is any text. A token of a saved file may be neither. Old files have words with
@@ -20531,9 +20531,9 @@ static const syn__tokenizer_kind syn__tokenizer_space = {
     "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add,
     SYN__BACK(syn__words_learn), syn__word_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
-   ============================================================ */
+   ======================================== */
 
 /* The tokens are first the characters. Where they would take more than half of SIZE, which is then
    at least SYN__BPE_BYTES, the tokens begin with the 256 bytes; of the characters outside ASCII the
@@ -20881,9 +20881,9 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
     "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__bpe_add,
     SYN__BACK(syn__bpe_learn), syn__bpe_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer line   a token for each whole line
-   ============================================================ */
+   ======================================== */
 
 /* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
@@ -20891,9 +20891,9 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
     SYN__BACK(syn__words_learn), syn__word_encode};
 
 #ifndef SYN_NO_PIECES
-/* ============================================================
+/* ========================================
    >>tokenizer pieces   what tokenizers of published models share: tokens by their bytes, merges
-   ============================================================ */
+   ======================================== */
 
 /* A token of a published model is called a piece there. The vocabulary has the pieces as they stand
    in a text, so that decoding copies them: a space for SentencePiece's U+2581, one byte for <0x0A>
@@ -21405,9 +21405,9 @@ static syn_status syn__pieces_pairs(syn_tokenizer *t) {
   return p->merged ? SYN_OK : SYN_E_MEMORY;
 }
 
-/* ============================================================
+/* ========================================
    >>tokenizer gpt2   byte pair encoding of bytes, in words cut by classes of characters
-   ============================================================ */
+   ======================================== */
 
 /* Radford et al. 2019; the file encoder.py of GPT-2. A text is cut by the regular expression
      's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -21573,9 +21573,9 @@ static void syn__gpt2_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 static const syn__tokenizer_kind syn__tokenizer_gpt2 = {
     "gpt2", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, NULL, syn__gpt2_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer llama   byte pair encoding of SentencePiece: merges by score, or in order
-   ============================================================ */
+   ======================================== */
 
 /* Kudo, Richardson 2018; bpe_model.cc of SentencePiece, and llama2.c, whose results are the same.
    Characters, or pieces of the user, merge to the piece of the highest score. A character without a
@@ -21608,9 +21608,9 @@ static void syn__llama_encode(const syn_tokenizer *t, syn__reader r, syn__ids *o
 static const syn__tokenizer_kind syn__tokenizer_llama = {
     "llama", SYN__PIECE_UNKNOWN, SYN__PARTS, 0, 0, 0, NULL, NULL, syn__llama_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer unigram   the pieces of the highest sum of scores (Kudo 2018)
-   ============================================================ */
+   ======================================== */
 
 #define SYN__LOW_SCORE (-65536.0f)
 #define SYN__UNKNOWN_PENALTY 10.0f /* an unknown character: so much below the lowest score */
@@ -22081,9 +22081,9 @@ static const syn__tokenizer_kind syn__tokenizer_unigram = {
     "unigram", SYN__PIECE_UNKNOWN, SYN__PARTS, 1, SYN__UNIGRAM_WORD, 0, NULL,
     SYN__BACK(syn__unigram_learn), syn__unigram_encode};
 
-/* ============================================================
+/* ========================================
    >>tokenizer wordpiece   the longest pieces of each word, as BERT has them
-   ============================================================ */
+   ======================================== */
 
 /* Devlin et al. 2019; tokenization.py of BERT. Control and format characters are left out; words
    are cut at white space, at each punctuation mark and each Chinese character, which are words by
@@ -22185,9 +22185,9 @@ static const syn__tokenizer_kind syn__tokenizer_wordpiece = {
     "wordpiece", " [UNK]", SYN__PARTS, 0, 0, 0, NULL, NULL, syn__wordpiece_encode};
 #endif
 
-/* ============================================================
+/* ========================================
    >>tokenizers   the one list of tokenizers; the public functions
-   ============================================================ */
+   ======================================== */
 
 /* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
    the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
@@ -22815,9 +22815,9 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   return syn__tokenizer_finish(t, status);
 }
 
-/* ============================================================
+/* ========================================
    >>answers   what a network says of one text: class, tags, score, alignment, vector
-   ============================================================ */
+   ======================================== */
 
 /* 1: the run is of a task that the call is for; 0, with an error where there is a run. */
 static int syn__answers(const syn_run *r, const char *call, int fits, const char *tasks) {
@@ -23097,9 +23097,9 @@ int syn_embed(syn_run *r, syn_text text, int what, float *out, int width) {
   return width;
 }
 
-/* ============================================================
+/* ========================================
    >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
-   ============================================================ */
+   ======================================== */
 
 /* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
 typedef struct syn__dtype_info {
@@ -23210,9 +23210,9 @@ syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size
   return status;
 }
 
-/* ============================================================
+/* ========================================
    >>json   a strict parser for the header of a safetensors file
-   ============================================================ */
+   ======================================== */
 
 /* The first error ends parsing: `at` becomes `end`, every later function does nothing and every
    loop stops, so only the last function checks `ok`. Decoded strings are written to `text`; a
@@ -23422,9 +23422,9 @@ static void syn__json_skip(syn__json *j, int depth) {
   j->text = text;
 }
 
-/* ============================================================
+/* ========================================
    >>safetensors reader   a file or a block of memory becomes a checked list of tensors
-   ============================================================ */
+   ======================================== */
 
 #ifndef SYN_NO_STDIO
 #include <errno.h>
@@ -23923,9 +23923,9 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
 
 #endif /* !SYN_NO_STDIO */
 
-/* ============================================================
+/* ========================================
    >>weight types   the weights of a model file in F32, F16, BF16, int8, or 4 bits
-   ============================================================ */
+   ======================================== */
 
 /* Parameters of rank 2 or more (embeddings, matrices of products, tables of attention) can be
    stored in fewer bits. Vectors (biases, gains of norms) are small and stay F32. A row has a scale
@@ -24148,9 +24148,9 @@ static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, 
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>model file   a file becomes a model
-   ============================================================ */
+   ======================================== */
 
 /* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
    it, syn__config_read reads it) and what other programs added; its tensors are the weights under
@@ -24557,9 +24557,9 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
 #ifndef SYN_NO_TRAIN
-/* ============================================================
+/* ========================================
    >>tape   a user's own tape: every operation runs as it is recorded
-   ============================================================ */
+   ======================================== */
 
 /* A tape is the list of operations that made its tensors (Wengert 1964). syn__record appends a
    node and runs its kind's forward function at once; syn_backward runs the backward functions from
@@ -24912,9 +24912,9 @@ syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
   return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
 }
 
-/* ============================================================
+/* ========================================
    >>pretrained   initial values from a pretrained model
-   ============================================================ */
+   ======================================== */
 
 /* -- lists of patterns for names of parameters -- */
 
@@ -25097,9 +25097,9 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   return copied;
 }
 
-/* ============================================================
+/* ========================================
    >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
-   ============================================================ */
+   ======================================== */
 
 /* Of regress: the mean over all numbers of (y - t)^2, see syn__squared_error. Of all other tasks:
    Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
@@ -25263,9 +25263,9 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   return syn__leave(r->tape.c, SYN_OK);
 }
 
-/* ============================================================
+/* ========================================
    >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, Muon, SGD
-   ============================================================ */
+   ======================================== */
 
 /* One update, from the gradient of the summed loss (called by syn__train_update):
 
@@ -25949,9 +25949,9 @@ static void syn__optimize(syn__step *s) {
   if (t->mean) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
 }
 
-/* ============================================================
+/* ========================================
    >>lora   which tensors are trained: all but the frozen ones, or W + B A of matrices (LoRA)
-   ============================================================ */
+   ======================================== */
 
 /* LoRA: low-rank adaptation (Hu et al. 2021). The matrix W [m,n] of a layer is replaced by W + B A,
    A [r,n] and B [m,r] (equation 3). A begins random, B at 0, so the training begins with the
@@ -26169,9 +26169,9 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
-/* ============================================================
+/* ========================================
    >>data   rows of token ids or of features, cut into batches of similar length
-   ============================================================ */
+   ======================================== */
 
 /* All rows keep their tokens in one array, `tokens`. An epoch is laid out before its first batch:
    syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_split makes ranges
@@ -26910,9 +26910,9 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
   return status;
 }
 
-/* ============================================================
+/* ========================================
    >>signals   rows of features of syn_data, the normalization that a model learns from them
-   ============================================================ */
+   ======================================== */
 
 /* Checks rows [count,features] of the next source and makes room for them, for `targets` numbers
    and n_tgt tokens. */
@@ -27036,9 +27036,9 @@ syn_status syn_model_normalize(syn_model *m, const syn_data *d) {
   return SYN_OK;
 }
 
-/* ============================================================
+/* ========================================
    >>train   the training loop
-   ============================================================ */
+   ======================================== */
 
 /* One training step:
 
@@ -27770,9 +27770,9 @@ int syn_trainer_average(syn_trainer *t) {
   return from ? count : 0;
 }
 
-/* ============================================================
+/* ========================================
    >>tokenizer learning   a tokenizer from lines of text; its bytes
-   ============================================================ */
+   ======================================== */
 
 /* The kind that a spec names, and its SIZE; null (recorded) when it names none. Reading stops at
    the first number above the limit, so it cannot overflow. */
@@ -27893,9 +27893,9 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   return need;
 }
 
-/* ============================================================
+/* ========================================
    >>learn   a model from texts alone: syn_learn
-   ============================================================ */
+   ======================================== */
 
 /* In order: syn__choose (from facts of the texts and the speed of the machine all but the updates),
    syn__learn_make, syn_choose_steps (measured on a copy of the network), syn__learn_train, which
@@ -28658,9 +28658,9 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   return l.m;
 }
 
-/* ============================================================
+/* ========================================
    >>safetensors writer   metadata with tensors become the bytes of a file
-   ============================================================ */
+   ======================================== */
 
 /* What is written, borrowed from the caller, and what is computed from it. */
 typedef struct syn__content {
@@ -29139,9 +29139,9 @@ syn_status syn_text_write(syn_context *c, const char *path, const syn_text *text
 
 #endif /* !SYN_NO_STDIO */
 
-/* ============================================================
+/* ========================================
    >>model writer   a model becomes metadata with tensors
-   ============================================================ */
+   ======================================== */
 
 /* Collects metadata and tensors of one file. After a failure `status` is set, and adding does
    nothing. Tensors are borrowed; texts and bytes that are made here lie in the arena. */
@@ -29329,9 +29329,9 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>checkpoint   a model file with the state of its training
-   ============================================================ */
+   ======================================== */
 
 /* To a model file it adds
      metadata   train.optimizer, train.freeze, train.lora, the numbers of syn__state_fields,
@@ -29659,9 +29659,9 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 }
 #endif
 
-/* ============================================================
+/* ========================================
    >>check   tests of a kind inside small networks: causality, padding, steps, files, gradients
-   ============================================================ */
+   ======================================== */
 
 /* What syn_network_check checks, in this order, on a model of the given configuration:
 
@@ -30238,9 +30238,9 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
 }
 #endif /* !SYN_NO_TRAIN */
 
-/* ============================================================
+/* ========================================
    >>model plan   the bytes that a model will need, before anything is allocated
-   ============================================================ */
+   ======================================== */
 
 #ifdef SYN_NO_TRAIN
 #define syn__plan_training(c, m, train, plan) SYN__UNUSED(train)
@@ -30283,9 +30283,9 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   return c->status;
 }
 
-/* ============================================================
+/* ========================================
    >>settings   configurations from text, for callers that lay out no struct
-   ============================================================ */
+   ======================================== */
 
 /* A field that a setting may name. CHARS: the text lies in the struct itself. */
 enum {
@@ -30692,9 +30692,9 @@ SYN__COLD_END
 #endif /* !SYN_SMALL */
 #ifdef SYNTHESIZER_IMPLEMENTATION
 
-/* ============================================================
+/* ========================================
    >>small kernels   rows of int8, float functions without libm
-   ============================================================ */
+   ======================================== */
 
 /*
    Weights are int8 with a scale for each output row, activations int8 with a scale for each row,
@@ -30941,9 +30941,9 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
   return sum;
 }
 
-/* ============================================================
+/* ========================================
    >>small products   formats of matrices; four rows times a vector, on each machine
-   ============================================================ */
+   ======================================== */
 
 /* Formats of a matrix of weights [n,k]. Its data are a word that names the format, a float scale
    for each row (of i4: for each panel), and panels of four rows with k columns; n and k are rounded
@@ -31394,9 +31394,9 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
 
 SYN__COLD
 
-/* ============================================================
+/* ========================================
    >>small state   header of the array, operands of instructions, struct syn_small
-   ============================================================ */
+   ======================================== */
 
 /* The array begins with these words. A place is the index of a word. */
 enum {
@@ -31711,9 +31711,9 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
   return lineage ? lineage[j] * s->k.max_len + j : j;
 }
 
-/* ============================================================
+/* ========================================
    >>small instructions   the functions that run the instructions, in the order of the kinds
-   ============================================================ */
+   ======================================== */
 
 /* add y, a, b, width */
 static long syn__small_add(syn_small *s, const int32_t *a) {
@@ -32502,9 +32502,9 @@ static long syn__small_additive(syn_small *s, const int32_t *a) {
   return (long)count * n;
 }
 
-/* ============================================================
+/* ========================================
    >>small   checks a small model, places its RAM, runs its instructions
-   ============================================================ */
+   ======================================== */
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
 
@@ -33190,9 +33190,9 @@ int syn_small_correct(syn_small *s, int token, float rate) {
 }
 
 #if !defined(SYN_SMALL) || defined(SYN_SMALL_COST)
-/* ============================================================
+/* ========================================
    >>small cost   the instructions of an output, numbers on which their cost depends
-   ============================================================ */
+   ======================================== */
 
 /* Any tokens as the source, or one of eight rows of features: y = gain q + offset from -1.7 to 1.7.
    Not inlined: examples/embedded counts without it. */
@@ -33327,9 +33327,9 @@ double syn_small_unit(const syn_small *s, char unit) {
 }
 #endif /* SYN_SMALL_COST */
 
-/* ============================================================
+/* ========================================
    >>small text   the tokenizers of a small model
-   ============================================================ */
+   ======================================== */
 
 /* A tokenizer in the array of a small model: the numbers below up to `merges`; ends
    [count + 1] of the tokens' bytes; 16-bit order [by_bytes], pairs [merges,2], pair_order
@@ -33550,9 +33550,9 @@ SYN__COLD_END
 #ifndef SYN_NO_TRAIN
 SYN__COLD
 
-/* ============================================================
+/* ========================================
    >>small build   instructions of a small model, made from the nodes of a network
-   ============================================================ */
+   ======================================== */
 
 /* The function `lower` of a kind appends the instructions of a node. It names rows and
    caches by numbers of values, which get their offsets when all instructions are
@@ -33952,9 +33952,9 @@ static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, i
   return a[0];
 }
 
-/* ============================================================
+/* ========================================
    >>small lowering   from a node of a network to instructions, in the order of the kinds
-   ============================================================ */
+   ======================================== */
 
 /* A product applies the activations up to swish. No tokenizer of a published model is known. */
 typedef char syn__small_acts[SYN__SWISH == 4 ? 1 : -1];
@@ -34665,9 +34665,9 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, u, param[SYN__W_OUT], param[SYN__B_OUT], 0);
 }
 
-/* ============================================================
+/* ========================================
    >>small model   a model as the array of a small model
-   ============================================================ */
+   ======================================== */
 
 typedef struct syn__lowering {
   const syn_kind *kind;
@@ -35172,9 +35172,9 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
 SYN__COLD_END
 #endif /* !SYN_NO_TRAIN */
 
-/* ============================================================
+/* ========================================
    >>license   MIT-0 or public domain, at your choice; see LICENSE
-   ============================================================ */
+   ======================================== */
 
 #endif /* !SYN_SMALL */
 #endif /* SYNTHESIZER_IMPLEMENTATION */
