@@ -13757,10 +13757,10 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *o)
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   float alpha[SYN__MAX_SCORES];
-  int s;
+  int s, alone = a->n_scores == 1 && !a->mixed;
   syn__alpha(t, n, o->h, alpha);
-  if (a->n_scores == 1 && !a->mixed) syn__score_fill(t, n, 0, o, o->p);
-  for (s = 0; s < a->n_scores && (a->mixed || a->n_scores > 1); s++) {
+  if (alone) syn__score_fill(t, n, 0, o, o->p);
+  for (s = 0; s < a->n_scores && !alone; s++) {
     float *score = syn__head_kept(t, n, o, a->kept[s]);
     if (!score) score = o->z;
     syn__score_fill(t, n, s, o, score);
