@@ -311,6 +311,10 @@ static int auto_excess(void *user, const syn_choice *k) {
   return f->of == CLASSIFY && need.part[BOARD_FLASH] > f->has.part[BOARD_FLASH] ? 1 : 2;
 }
 
+static void auto_unfit(const auto_fit *f) {
+  fail(WRONG_USE, "train --board %s: no network that --minutes chooses fits; the nearest needs %s",
+       f->b->name, f->nearest);
+}
 /* Chooses; for a board with fewer and fewer tokens until a network fits. */
 static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
                          const syn_text *src, const syn_text *tgt, size_t count) {
@@ -323,9 +327,7 @@ static void auto_fitting(syn_context *c, const syn_learn_config *k, auto_fit *f,
     syn_context_clear(c);
     *k->choice = given;
   }
-  if (c->status && f->least > 0.0)
-    fail(WRONG_USE, "train --board %s: no network that --minutes chooses fits; the nearest needs "
-         "%s", f->b->name, f->nearest);
+  if (c->status && f->least > 0.0) auto_unfit(f);
   free(f->saved[0].at);
   free(f->saved[1].at);
 }
@@ -382,9 +384,7 @@ static void auto_signals(arguments *a, auto_fit *f, syn_choice *k) {
   for (;; size = size * 3 / 4) {
     if (!own) signals_encoder(k, f->p.features, repeats, size);
     if (!f->b || !auto_excess(f, k)) return;
-    if (own || size < 3)
-      fail(WRONG_USE, "train --board %s: no network that --minutes chooses fits; the nearest needs "
-           "%s", f->b->name, f->nearest);
+    if (own || size < 3) auto_unfit(f);
   }
 }
 

@@ -625,7 +625,6 @@ static int next_byte(line_reader *in) {
    are waited for. */
 static void read_head(line_reader *in, int features) {
   syn_text head;
-  size_t got;
   int c = 0;
   while (in->headed < TENSORS_HEAD && !(c == '\n' && in->headed > 3) && (c = getc(in->f)) != EOF)
     in->head[in->headed++] = (char)c;
@@ -633,11 +632,7 @@ static void read_head(line_reader *in, int features) {
   head.size = in->headed;
   if (!is_tensors(head)) return;
   put(&in->text, in->head, in->headed);
-  do {
-    buffer_reserve(&in->text, 65536);
-    got = fread(in->text.at + in->text.size, 1, 65536, in->f);
-    in->text.size += got;
-  } while (got);
+  read_rest(&in->text, in->f);
   in->text = signals_text(in->text, in->path, features, 0, 0);
   in->bytes = in->text.size--; /* without the last '\n' */
   in->rest = buffer_text(&in->text);

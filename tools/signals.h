@@ -186,10 +186,10 @@ static const syn_entry *signals_need(const signals *s, const char *name, const c
 /* Checks x; `features` 0: the network reads text; -1: any number of them is right. */
 static void signals_x(signals *s, int features) {
   char wanted[60] = "numbers of shape [rows, features]";
-  if (!syn_file_find(s->f, "x"))
+  s->x = syn_file_find(s->f, "x");
+  if (!s->x)
     fail(FAILED_JOB, "%s: this is a model file, or another safetensors file without a tensor x: "
          "wanted %s", s->path, features ? "x, lengths and y, or a text file" : "a text file");
-  s->x = syn_file_find(s->f, "x");
   if (features > 0) snprintf(wanted, sizeof wanted, "numbers of shape [rows, %d]", features);
   entry_check(s, s->x, (entry_is_whole(s->x) || entry_is_real(s->x)) && s->x->rank == 2 &&
               s->x->shape[0] && s->x->shape[1] &&

@@ -104,19 +104,24 @@ MAYBE_UNUSED static int short_size(syn_text t) {
   return (int)syn_text_whole(t);
 }
 
+/* Appends all that is left of a stream. */
+MAYBE_UNUSED static void read_rest(buffer *b, FILE *f) {
+  size_t got;
+  do {
+    buffer_reserve(b, 65536);
+    got = fread(b->at + b->size, 1, 65536, f);
+    b->size += got;
+  } while (got);
+}
+
 /* The bytes of a file as they are. "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
-  size_t got;
   int error;
   snprintf(file_read, sizeof file_read, "%s", path);
   if (!f) fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
-  do {
-    buffer_reserve(&b, 65536);
-    got = fread(b.at + b.size, 1, 65536, f);
-    b.size += got;
-  } while (got);
+  read_rest(&b, f);
   error = ferror(f) ? errno : 0;
   if (f != stdin) fclose(f);
   if (error) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(error));
