@@ -447,6 +447,7 @@ static void fuzz_one(void) {
       "eval -m model --data text",
       "score text data",
       "score text text --metric bleu,chrf++,ter,rougeLsum,meteor-es,f1,entity_f1",
+      "score text text --metric meteor,embedding --synonyms text --vectors text",
       "eval -m model --span-corruption --data text",
       "train --task classify --features 2 --data text --valid text -o new --encoder rnn --d-model 4 "
       "--steps 2 --batch 64",

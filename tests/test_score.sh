@@ -236,6 +236,91 @@ score 'meteor-es, marks stand alone' 98.15 'the cat.\n' 'The cat .\n' $m
 score 'meteor-es, best reference' 93.75 'a b\n' 'c d\ta b\n' $m
 # sums over lines: 3 pairs of 4 and 4 words, 2 chunks: P = R = 3/4, 1 - 0.5 (2/3)^3
 score 'meteor-es of a corpus' 63.89 'a b\nc d\n' 'a b\nc e\n' $m
+# -- meteor: the same, and words of one meaning --
+printf 'dog hound\nfast Quickly rapid\na x y\nb x\n' >meanings
+y='--metric meteor --synonyms meanings'
+# "hounds" has the stem of "hound": 3 pairs of 3 words in one chunk, 1 - 0.5 (1/3)^3
+score 'meteor, a word of the same meaning' 98.15 'the dog runs\n' 'the hounds run\n' $y
+score 'meteor-es does not know it' 16.67 'the dog runs\n' 'the hounds away\n' $m
+score 'meteor, in any case' 93.75 'so FAST\n' 'so quickly\n' $y
+# equal words come before synonyms: two chunks of 2
+score 'meteor, exact first' 50.00 'dog hound\n' 'hound dog\n' $y
+# a takes x, then leaves it to b, which has no other: 2 pairs, 2 chunks
+score 'meteor, as many pairs as possible' 50.00 'a b\n' 'x y\n' $y
+# a takes y, which continues the chunk: P = 1, R = 2/3, F = 2/3 / (0.9 + 0.2/3), 1 - 0.5 (1/2)^3
+score 'meteor, a chunk goes on' 64.66 'p a\n' 'x p y\n' $y
+score 'meteor, meanings are not passed on' 0.00 'b\n' 'y\n' $y # b has one with x, x one with y
+score 'meteor, nothing and empty' '0.00' '\nq\n' 'c d\nz\n' $y
+# big takes huge, which stands before the partner of cat: 2 pairs in one chunk, P = 1, R = 1/2:
+# F = 0.5 / (0.9 + 0.05), 1 - 0.5 (1/2)^3
+printf 'big large huge\n' >sizes
+score 'meteor, a chunk begins earlier' 49.34 'big cat\n' 'large feline huge cat\n' $m --metric meteor --synonyms sizes
+printf 'cafe\314\201 bistro\n' >decomposed
+score 'meteor --nfc: the file, too' 93.75 'the cafe\314\201\n' 'the bistro\n' --metric meteor --synonyms decomposed --nfc
+# a long line whose words have other meanings, the last one that of its partner
+awk 'BEGIN { for (i = 1; i <= 400; i++) print "h" i "q g" i "q"; for (i = 1; i <= 400; i++) print "r" i "q p" i "q"; print "big large" }' >long.meanings
+score 'meteor of a long line' 0.12 "$(awk 'BEGIN { for (i = 1; i <= 400; i++) printf "h%dq ", i; print "big" }')\n" \
+  "$(awk 'BEGIN { for (i = 1; i <= 400; i++) printf "r%dq ", i; print "large" }')\n" --metric meteor --synonyms long.meanings
+is 'meteor of a long line: nothing to say' '' "$(cat notes)"
+awk 'BEGIN { for (i = 0; i < 3000; i++) print "a x" i "q\nb y" i "q" }' >many
+has 'meteor, the search ends' '*syn: meteor: in 1 of 1 lines the search for words of one meaning was too long and ended early' \
+  "$(awk 'BEGIN { for (i = 0; i < 100; i++) printf "a "; print "" }' >h; tr a b <h >r
+    "$SYN" score --metric meteor --synonyms many h r 2>&1 >out)"
+refused 'meteor without its file' 2 'syn: score --metric meteor wants --synonyms FILE, given: none' score --metric meteor h r
+refused 'meteor, standard input' 2 'syn: score --metric meteor wants --synonyms FILE, given: - (standard input)' \
+  score --metric meteor --synonyms - h r
+printf '3 \n\ncat,feline\n' >alone
+refused 'meteor, a file of other form' 1 'syn: alone has no line with two words: *' score --metric meteor --synonyms alone h r
+printf 'a b\nc \000d\n' >zero
+refused 'meteor, a byte 0' 1 'syn: zero: a byte 0 in line 2: this is no text file' score --metric meteor --synonyms zero h r
+refused 'meteor, no such file' 1 'syn: cannot open nowhere: *' score --metric bleu,meteor --synonyms nowhere h r
+
+# -- embedding --
+printf 'a 1 0\nb 0 1\nc 1 1\nd -1 0\n' >vectors
+printf '\357\273\277e 3e38 3e38\nf 2e-38 2e-38\ng 1e39 1\n' >large
+printf 'word\n' >meanings.txt
+printf '\037\213\010' >packed
+v='--metric embedding --vectors vectors --tokenize none'
+score 'embedding, 45 degrees' 70.71 'a\n' 'c\n' $v
+score 'embedding, the mean of two words' 100.00 'a b\n' 'c\n' $v
+score 'embedding, opposite' -100.00 'a\n' 'd\n' $v
+score 'embedding, a mean over lines' 35.36 'a\na\n' 'c\nb\n' $v
+is 'embedding: nothing to say' '' "$(cat notes)"
+score 'embedding, best reference' 70.71 'a\n' 'b\tc\n' $v
+score 'embedding, unknown words' 100.00 'a q\n' 'a A\n' $v
+is 'embedding, unknown words: said' \
+  'syn: embedding: 50 % of the words have no vector in vectors; --lowercase looks for small letters' "$(cat notes)"
+score 'embedding --lowercase' 100.00 'A\n' 'a\n' $v --lowercase
+is 'embedding --lowercase: nothing to say' '' "$(cat notes)"
+score 'embedding, nothing known' 50.00 'q\na\n' 'a\na\n' $v
+has 'embedding, nothing known: said' '*syn: embedding: in 1 of 2 lines a side has no word with a vector, so they count as 0' \
+  "$(cat notes)"
+score 'embedding, an empty output' 0.00 '\n' 'a\n' $v
+score 'embedding, of alternatives one that is known' -100.00 'a\n' 'd\tzzz\n' $v
+printf 'cafe\314\201 1 1\n' >composed
+score 'embedding --nfc: the file, too' 100.00 'cafe\314\201\n' 'caf\303\251\n' $v --vectors composed --nfc
+score 'embedding, large and small numbers' 100.00 'e\n' 'f\n' --metric embedding --vectors large
+is 'embedding: a byte order mark is no part of the first word' '' "$(cat notes)"
+score 'embedding, no words at all' 0.00 '\n' '\n' $v
+score 'embedding, a number that is no float' 0.00 'a\n' 'g\n' --metric embedding --vectors large
+has 'embedding, a number that is no float: said' '*syn: embedding: 1 lines of large have a word *' "$(cat notes)"
+{ echo '4 2'; cat vectors; printf 'e 1 x\n\r\n 1 1\nf\n. . 3 4\ne 0 1\r\na 0 1\r\ng 1 2 3'; } >other
+score 'embedding, a file with a head' '70.71 0.00' 'a\n' 'c\n' $v --metric embedding,exact --vectors other
+is 'embedding: nothing to say of words that are not wanted' '' "$(cat notes)"
+score 'embedding, the first vector that is whole' 100.00 'e\n' 'b\n' $v --vectors other
+is 'embedding: a broken line is said' 'syn: embedding: 1 lines of other have a word that is wanted, and not as many numbers behind it as the first line' \
+  "$(cat notes)"
+score 'embedding, fewer and more numbers' 0.00 'f g\n' 'a\n' $v --vectors other
+has 'embedding, fewer and more numbers: said' '*syn: embedding: 2 lines of other have a word *' "$(cat notes)"
+refused 'embedding without its file' 2 'syn: score --metric embedding wants --vectors FILE, given: none' \
+  score --metric embedding h r
+refused 'embedding, no such file' 1 'syn: cannot open nowhere: *' score --metric embedding --vectors nowhere h r
+refused 'embedding, no vectors' 1 'syn: meanings.txt: the first line is no word and its vector, *' \
+  score --metric embedding --vectors meanings.txt h r
+refused 'embedding, a byte 0' 1 'syn: zero: a byte 0 in line 2: this is no text file' score --metric embedding --vectors zero h r
+refused 'embedding, a packed file' 1 'syn: packed: this is gzip: unpack it with gunzip' \
+  score --metric embedding --vectors packed h r
+
 # the search ends, however often a word comes again
 same=$(awk 'BEGIN { for (i = 0; i < 60; i++) printf "%s ", i % 7 ? "the" : "of" }')
 other=$(awk 'BEGIN { for (i = 0; i < 60; i++) printf "%s ", i % 5 ? "the" : "of" }')
@@ -441,7 +526,7 @@ is 'an output with a TAB: said' 'syn: r: 1 of 1 targets have further columns, wh
 syn: 1 lines of h have a TAB: only references have alternatives, so it is a part of the output' "$(cat notes)"
 # options that no metric uses
 for option in '--tokenize zh' '--rouge-tokenize unicode' '--lowercase' '--alternatives |' '--sentences x' \
-  '--positive 1'; do
+  '--positive 1' '--synonyms h' '--vectors h'; do
   score "$option without effect" 0.00 '1\n' '1\n' --metric pearson $option
   has "$option without effect: said" "syn: ${option%% *} has no effect: no metric of pearson uses it*" "$(cat notes)"
 done
@@ -467,6 +552,10 @@ is 'a long line' 3 "$( (within 300000; exec "$SYN" score --metric rougeL,rougeLs
 awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", 19 * i % 997; print "" }' >long
 awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", 23 * i % 997; print "" }' >long.ref
 is 'a long line of many words' 1 "$( (within 300000; exec "$SYN" score --metric meteor-es long long.ref) | wc -l | tr -d ' ')"
+tr -s ' ' '\n' <long | sort -u | awk '{ print NR % 2 ? $1 " x" : $1 " y" }' >meanings # all have one of two meanings
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%s ", i % 2 ? "x" : "y"; print "" }' >long.ref
+is 'a long line of many meanings' 1 \
+  "$( (within 300000; exec "$SYN" score --metric meteor --synonyms meanings long long.ref) 2>err | wc -l | tr -d ' ')"
 awk 'BEGIN { for (i = 0; i < 200000; i++) print i % 2 }' >ties
 is 'many ties' 'spearman 100.00' "$("$SYN" score --metric spearman ties ties)"
 [ -n "$SHORT" ] || {

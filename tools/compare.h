@@ -866,7 +866,7 @@ static int count_cores(void) { return 1; }
 /* Options that may change from one command to the next: what they concern is made anew, or not at
    all. A larger --seeds adds runs. */
 #define FREE_OPTIONS \
-  "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|rouge-tokenize|sentences|positive"
+  "folder|jobs|seeds|metric|samples|format|json|tsv|page|" OWN_METRIC_OPTIONS
 #define FILE_OPTIONS "data|src|tgt|valid|valid-src|valid-tgt|test|test-src|test-tgt|init"
 
 /* FNV-1a of the bytes of a file: a text that was changed is another text. Of a folder of --init: of
@@ -1469,6 +1469,15 @@ static void results_test(const comparison *k, result *r, size_t sentences) {
   free(mixed);
 }
 
+/* Says of the first run what a metric with a file of its own did not find there. */
+static void measured_say(const measured *m, const char *name) {
+  double sum[METRIC_COUNTS] = {0.0};
+  corpus c = measured_corpus(m);
+  size_t i;
+  for (i = 0; i < m->units * METRIC_COUNTS; i++) sum[i % METRIC_COUNTS] += m->counts[i];
+  m->row->note(name, m->counts, sum, &c);
+}
+
 /* All rows for one metric, tested against the first where both measure the same. */
 static result *results_of(const comparison *k, const char *name) {
   result *r = (result *)take(k->rows, sizeof *r);
@@ -1477,6 +1486,7 @@ static result *results_of(const comparison *k, const char *name) {
   measured first;
   memset(&first, 0, sizeof first);
   if (done) first = measured_read(k, &k->run[0], name);
+  if (done && in_choices("meteor|embedding", name)) measured_say(&first, name);
   for (i = 0; i < k->rows; i++) {
     result_of(k, i, name, samples, done ? &first : NULL, &r[i]);
     if (i && r[0].sample && r[i].sample) result_sampled(&r[i], &r[0], samples);
@@ -1840,6 +1850,8 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   if (!k->outputs) say_idle(k->a, "beam|alpha|type", "a loss needs no output");
+  say_idle_options(k->a, OWN_METRIC_OPTIONS, list);
+  want_metric_files(k->a, syn_text_of(list), 1);
   k->options = metric_options_of(k->a);
   k->options.form = form;
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;

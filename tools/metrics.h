@@ -1,8 +1,8 @@
-/* metrics.h   F1, MCC, entities, correlation; the list of all metrics; the command score.
+/* metrics.h   F1, MCC, entities, correlation, word vectors; the list of all metrics; score.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
-   >>tool metrics   metrics of labels, tags and numbers; the list of all; values in per cent
+   >>tool metrics   metrics of labels, tags, numbers, word vectors; the list of all; in per cent
    ============================================================================================== */
 
 /* -- classes: f1, mcc -- */
@@ -326,6 +326,198 @@ static double metric_correlation(const double *k, const unsigned *times, const c
   return value;
 }
 
+/* -- embedding: cosine of mean word vectors (embedding average, Liu et al. 2016, section 3.2) -- */
+
+/* A line of the file of --vectors has a word and the numbers of its vector with blanks between, as
+   the files of GloVe have. A first line with two integers, as those of word2vec and fastText have,
+   is skipped. All lines have as many numbers as the first, and what stands before these is the
+   word, which may have blanks. Of a word that comes twice the first vector counts that is whole. */
+typedef struct word_vectors {
+  grams words;           /* those of outputs and references, sorted */
+  size_t *row;           /* [words.count] 1 + the row of its vector, or 0 */
+  double *of;            /* [rows][width] */
+  size_t rows, width;
+  size_t broken;         /* lines of these words that are not a word and `width` numbers */
+  unsigned long read;    /* lines so far */
+} word_vectors;
+
+static int is_field_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static void trim_end(syn_text *line) {
+  while (line->size && is_field_blank(line->at[line->size - 1])) line->size--;
+}
+
+/* The last field of a line, which loses it and the blanks before it; empty where there is none. */
+static syn_text last_field(syn_text *line) {
+  syn_text field;
+  trim_end(line);
+  field = *line;
+  while (line->size && !is_field_blank(line->at[line->size - 1])) line->size--;
+  field.at += line->size;
+  field.size -= line->size;
+  trim_end(line);
+  return field;
+}
+
+/* Whether a line is that of word2vec's text form: two integers. */
+static int is_vectors_head(syn_text line) {
+  syn_text second = last_field(&line), first = last_field(&line);
+  double x;
+  return first.size && !line.size && text_number(first, &x) && x == floor(x) &&
+         text_number(second, &x) && x == floor(x);
+}
+
+/* 1 + the place of a word among those that are wanted, or 0. */
+static size_t wanted_word(const word_vectors *v, syn_text word, int form) {
+  buffer composed = {NULL, 0, 0};
+  const syn_text *at;
+  if (form & SYN_NFC) {
+    put_normalized(&composed, word, SYN_NFC);
+    word = buffer_text(&composed);
+  }
+  at = (const syn_text *)bsearch(&word, v->words.at, v->words.count, sizeof *at, text_order);
+  free(composed.at);
+  return at ? (size_t)(at - v->words.at) + 1 : 0;
+}
+
+/* Whether a line without a wanted word begins with one, and a number or nothing follows: then it
+   has more or fewer numbers than the first line. */
+static int is_other_width(const word_vectors *v, syn_text line, syn_text word, int form) {
+  syn_text rest = line, first;
+  double x;
+  next_piece(&rest, " \t\r", &first);
+  return first.size != word.size && wanted_word(v, first, form) &&
+         (!word.size || text_number(last_field(&word), &x));
+}
+
+static void vectors_line(word_vectors *v, syn_text line, const metric_options *o) {
+  syn_text word = line;
+  size_t i, n;
+  trim_end(&line);
+  if (++v->read == 1 && is_vectors_head(line)) return;
+  if (!line.size) return;
+  if (memchr(line.at, 0, line.size))
+    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", o->vectors, v->read);
+  if (!v->width) {
+    for (n = 0; last_field(&word).size;) n++;
+    v->width = n - 1;
+    word = line;
+  }
+  for (i = 0; i < v->width; i++) last_field(&word);
+  n = wanted_word(v, word, o->form);
+  if (!n) v->broken += (size_t)is_other_width(v, line, word, o->form);
+  if (!n || !v->width || v->row[n - 1]) return;
+  if (!(v->rows & (v->rows - 1)))
+    v->of = (double *)grow(v->of, size_mul(v->rows ? 2 * v->rows : 1, v->width), sizeof *v->of);
+  for (i = v->width; i-- > 0;) {
+    double *x = &v->of[v->rows * v->width + i];
+    if (text_number(last_field(&line), x) && fabs(*x) <= 3.4028235e38) continue;
+    v->broken++;
+    return;
+  }
+  v->row[n - 1] = ++v->rows;
+}
+
+/* The vectors of all words of e [n]. A file of vectors may be larger than the memory, so it is read
+   line by line. */
+static word_vectors vectors_read(const metric_options *o, const example *e, size_t n) {
+  FILE *f = open_file(o->vectors, "rb");
+  buffer line = {NULL, 0, 0};
+  word_vectors v;
+  char block[65536];
+  const char *end;
+  size_t total = 0, i, r, k, got, size;
+  if (!f) fail(FAILED_JOB, "cannot open %s: %s", o->vectors, strerror(errno));
+  memset(&v, 0, sizeof v);
+  for (i = 0; i < n; i++)
+    for (r = 0; r <= e[i].ref_count; r++) total += (r ? &e[i].refs[r - 1] : &e[i].hyp)->count;
+  v.words = grams_new(total);
+  for (total = 0, i = 0; i < n; i++)
+    for (r = 0; r <= e[i].ref_count; r++) {
+      const units *u = r ? &e[i].refs[r - 1] : &e[i].hyp;
+      for (k = 0; k < u->count; k++) v.words.at[total++] = units_slice(u, k, 1);
+    }
+  grams_count(&v.words, total);
+  v.row = (size_t *)take(v.words.count, sizeof *v.row);
+  while ((got = fread(block, 1, sizeof block, f)) > 0)
+    for (i = 0; i < got; i += size + (end != NULL)) {
+      end = (const char *)memchr(block + i, '\n', got - i);
+      size = end ? (size_t)(end - block) - i : got - i;
+      put(&line, block + i, size);
+      if (!v.read) check_text(buffer_text(&line), o->vectors), skip_byte_order_mark(&line);
+      if (!end) continue;
+      vectors_line(&v, buffer_text(&line), o);
+      line.size = 0;
+    }
+  if (line.size) vectors_line(&v, buffer_text(&line), o);
+  if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", o->vectors, strerror(errno));
+  fclose(f);
+  if (!v.width)
+    fail(FAILED_JOB, "%s: the first line is no word and its vector, with blanks between",
+         o->vectors);
+  free(line.at);
+  return v;
+}
+
+/* sum [width] = the sum of the vectors of a text; returns how many of its words have none. */
+static size_t vectors_sum(const word_vectors *v, const units *u, double *sum) {
+  size_t i, k, missing = 0;
+  for (k = 0; k < v->width; k++) sum[k] = 0.0;
+  for (i = 0; i < u->count; i++) {
+    size_t row = v->row[wanted_word(v, units_slice(u, i, 1), 0) - 1];
+    missing += !row;
+    for (k = 0; k < v->width && row; k++) sum[k] += v->of[(row - 1) * v->width + k];
+  }
+  return missing;
+}
+
+/* x.y / (|x| |y|), 0 where one side is 0. The numbers fit a float, so no square overflows. */
+static double cosine(const double *x, const double *y, size_t n) {
+  double xx = 0.0, yy = 0.0, xy = 0.0;
+  size_t i;
+  for (i = 0; i < n; i++) xx += x[i] * x[i], yy += y[i] * y[i], xy += x[i] * y[i];
+  return xx > 0.0 && yy > 0.0 ? xy / (sqrt(xx) * sqrt(yy)) : 0.0;
+}
+
+/* The counts of a line: the cosine, of alternatives the largest of those that have a word with a
+   vector; words, and those without a vector; 1 where a side has no word with a vector, of which the
+   cosine is 0. Of the first line also the broken lines of the file. */
+enum { EMBEDDING, EMBEDDING_WORDS, EMBEDDING_MISSING, EMBEDDING_NOTHING, EMBEDDING_BROKEN };
+
+static void embedding_lines(const corpus *c, int unused, double *k) {
+  example *e = (example *)take(c->n, sizeof *e);
+  word_vectors v;
+  double *sum[2], *at = k, value;
+  size_t i, r, missing;
+  UNUSED(unused);
+  for (i = 0; i < c->n; i++) e[i] = example_make(c, i, c->options->words);
+  v = vectors_read(c->options, e, c->n);
+  sum[0] = (double *)take(2 * v.width, sizeof **sum);
+  sum[1] = sum[0] + v.width;
+  for (i = 0; i < c->n; i++, at += METRIC_COUNTS) {
+    size_t unknown = vectors_sum(&v, &e[i].hyp, sum[0]);
+    at[EMBEDDING_WORDS] = (double)e[i].hyp.count;
+    at[EMBEDDING_MISSING] = (double)unknown;
+    at[EMBEDDING_NOTHING] = 1.0;
+    for (r = 0; r < e[i].ref_count; r++) {
+      missing = vectors_sum(&v, &e[i].refs[r], sum[1]);
+      at[EMBEDDING_WORDS] += (double)e[i].refs[r].count;
+      at[EMBEDDING_MISSING] += (double)missing;
+      if (unknown == e[i].hyp.count || missing == e[i].refs[r].count) continue;
+      value = cosine(sum[0], sum[1], v.width);
+      if (at[EMBEDDING_NOTHING] > 0.0 || value > at[EMBEDDING]) at[EMBEDDING] = value;
+      at[EMBEDDING_NOTHING] = 0.0;
+    }
+  }
+  k[EMBEDDING_BROKEN] = (double)v.broken;
+  free(sum[0]);
+  free(v.of);
+  free(v.row);
+  grams_free(&v.words);
+  for (i = 0; i < c->n; i++) example_free(&e[i]);
+  free(e);
+}
+
 /* -- notes: what a value does not show -- */
 
 /* A note gets the counts of all lines and their sums, and prints what is needed on stderr. */
@@ -391,6 +583,27 @@ static void note_cider(const char *name, const double *k, const double *sum, con
   UNUSED(sum);
   if (c->n == 1)
     fprintf(stderr, "syn: %s: of one line it is 0: words of all references weigh nothing\n", name);
+}
+static void note_embedding(const char *name, const double *k, const double *sum, const corpus *c) {
+  const char *path = c->options->vectors;
+  char share[32];
+  UNUSED(k);
+  if (sum[EMBEDDING_MISSING] > 0.0)
+    fprintf(stderr, "syn: %s: %s of the words have no vector in %s%s\n", name,
+            percent(share, sum[EMBEDDING_MISSING], sum[EMBEDDING_WORDS]), path,
+            c->options->form & SYN_LOWERCASE ? "" : "; --lowercase looks for small letters");
+  if (sum[EMBEDDING_NOTHING] > 0.0)
+    fprintf(stderr, "syn: %s: in %.0f of %lu lines a side has no word with a vector, so they "
+            "count as 0\n", name, sum[EMBEDDING_NOTHING], (unsigned long)c->n);
+  if (sum[EMBEDDING_BROKEN] > 0.0)
+    fprintf(stderr, "syn: %s: %.0f lines of %s have a word that is wanted, and not as many numbers "
+            "behind it as the first line\n", name, sum[EMBEDDING_BROKEN], path);
+}
+static void note_meteor(const char *name, const double *k, const double *sum, const corpus *c) {
+  UNUSED(k);
+  if (sum[4] > 0.0)
+    fprintf(stderr, "syn: %s: in %.0f of %lu lines the search for words of one meaning was too "
+            "long and ended early\n", name, sum[4], (unsigned long)c->n);
 }
 static void note_f1(const char *name, const double *k, const double *sum, const corpus *c) {
   const char *positive = c->options->positive;
@@ -459,7 +672,9 @@ static const metric_row metric_rows[] = {
     {"rougeL", 0, rouge_line, NULL, mean_of, NULL, note_rouge},
     {"rougeLsum", 0, rouge_sum_line, NULL, mean_of, NULL, note_rouge},
     {"cider", 0, NULL, cider_lines, mean_of, NULL, note_cider},
+    {"meteor", 0, NULL, meteor_lines, meteor_of, NULL, note_meteor},
     {"meteor-es", 0, meteor_line, NULL, meteor_of, NULL, NULL},
+    {"embedding", 0, NULL, embedding_lines, mean_of, NULL, note_embedding},
     {"f1", 0, NULL, class_lines, NULL, metric_f1, note_f1},
     {"mcc", 0, NULL, class_lines, NULL, metric_mcc, note_constant},
     {"entity_f1", SPAN_F1, NULL, span_lines, span_of, NULL, note_spans},
@@ -470,7 +685,7 @@ static const metric_row metric_rows[] = {
 };
 #define METRIC_NAMES \
   "bleu bleu1 chrf chrf++ ter wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider " \
-  "meteor-es f1 mcc entity_f1 entity_precision entity_recall pearson spearman"
+  "meteor meteor-es embedding f1 mcc entity_f1 entity_precision entity_recall pearson spearman"
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define NUMBER_NAMES "mse mae r2"       /* of a model of regress or regress_rows */
 #define METRIC_NOTE \
@@ -478,7 +693,8 @@ static const metric_row metric_rows[] = {
   "right, whatever white space is between their words, of accuracy in every byte; " \
   "bleu1: BLEU of single words, BLEU-1; " \
   "cider: CIDEr-D; " \
-  "meteor-es: METEOR's exact and stem stages only, no synonyms; " \
+  "meteor: METEOR with the words of one meaning of --synonyms; meteor-es: its exact and stem " \
+  "stages alone; embedding: cosine of the mean word vectors of --vectors; " \
   "entity: spans of tags B-X, I-X, E-X, S-X, O"
 
 /* The row of a metric; exits when there is none. */
@@ -551,18 +767,22 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 /* The options that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
   {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, \
-   "words of bleu, bleu1, cider and meteor-es; none: split at white space; zh: each Chinese " \
-   "character; char: each character"}, \
+   "words of bleu, bleu1, cider, meteor and embedding; none: split at white space; zh: each " \
+   "Chinese character; char: each character"}, \
   {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", \
    "words of rouge: of a-z and 0-9, as published; of the letters and digits of all languages"}, \
-  {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor-es always do"}, \
+  {"lowercase", 0, FLAG, "off", "", "compares in lower case; ter, rouge, meteor always do"}, \
   {"nfc", 0, FLAG, "off", "", "composes letters and their marks (NFC) before it compares"}, \
   ALTERNATIVES_OPTION, \
   {"sentences", 0, ANY, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", \
    "class of f1; not given: 1 of labels 0 and 1, else mean of all"}, \
+  {"synonyms", 0, READS, "", "FILE", "of meteor: each line has the words of one meaning"}, \
+  {"vectors", 0, READS, "", "FILE", "of embedding: each line has a word and its vector (GloVe)"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
+/* Those of them that are of no use without metrics. */
+#define OWN_METRIC_OPTIONS "tokenize|rouge-tokenize|sentences|positive|synonyms|vectors"
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
 #define ALTERNATIVES_OPTION \
@@ -575,7 +795,26 @@ static const option score_options[] = {
     METRIC_OPTIONS,
     END_OF_OPTIONS};
 
-/* Reads METRIC_OPTIONS, which eval and score have. */
+/* Exits when the list of --metric has a metric whose file was not given. open 1: or cannot be
+   opened, which a long job wants to know at its beginning. */
+static void want_metric_files(const arguments *a, syn_text list, int open) {
+  static const char *const files[][2] = {{"meteor", "synonyms"}, {"embedding", "vectors"}};
+  syn_text rest, name;
+  size_t i;
+  for (i = 0; i < COUNT(files); i++) {
+    const char *path = opt_text(a, files[i][1]);
+    for (rest = list; next_piece(&rest, ",", &name);) {
+      if (!text_is(name, files[i][0])) continue;
+      if (!*path || strcmp(path, "-") == 0)
+        fail(WRONG_USE, "%s --metric %s wants --%s FILE, given: %s", a->command->name, files[i][0],
+             files[i][1], *path ? "- (standard input)" : "none");
+      if (open && !file_exists(path))
+        fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
+    }
+  }
+}
+
+/* Reads METRIC_OPTIONS, which eval, score and compare have. */
 static metric_options metric_options_of(const arguments *a) {
   static const splitter words[] = {split_13a, split_words, split_zh, split_characters};
   syn_text rest = syn_text_of(TOKENIZE_NAMES), name;
@@ -590,25 +829,29 @@ static metric_options metric_options_of(const arguments *a) {
   m.alternatives = opt_text(a, "alternatives");
   m.sentences = opt_text(a, "sentences");
   m.positive = *opt_text(a, "positive") ? opt_text(a, "positive") : NULL;
+  m.synonyms = opt_text(a, "synonyms");
+  m.vectors = opt_text(a, "vectors");
   return m;
 }
 
-/* Says which of METRIC_OPTIONS were given although no metric of the list uses them. */
-static void say_idle_options(const arguments *a, const char *list) {
+/* Says which options of `among` were given although no metric of the list uses them. */
+static void say_idle_options(const arguments *a, const char *among, const char *list) {
   static const char *const uses[][2] = {
-      {"tokenize", "bleu|bleu1|cider|meteor-es"},
+      {"tokenize", "bleu|bleu1|cider|meteor|meteor-es|embedding"},
       {"rouge-tokenize", "rouge1|rouge2|rougeL|rougeLsum"},
-      {"lowercase", "bleu|bleu1|chrf|chrf++|wer|per|exact|accuracy|cider|f1|mcc"},
+      {"lowercase", "bleu|bleu1|chrf|chrf++|wer|per|exact|accuracy|cider|embedding|f1|mcc"},
       {"nfc", "bleu|bleu1|chrf|chrf++|ter|wer|per|exact|accuracy|rouge1|rouge2|rougeL|rougeLsum|"
-              "cider|meteor-es|f1|mcc"},
+              "cider|meteor|meteor-es|embedding|f1|mcc"},
       {"alternatives", "bleu|bleu1|chrf|chrf++|ter|wer|per|exact|rouge1|rouge2|rougeL|rougeLsum|"
-                       "cider|meteor-es|ppl|nats|nats_char"},
+                       "cider|meteor|meteor-es|embedding|ppl|nats|nats_char"},
       {"sentences", "rougeLsum"},
-      {"positive", "f1"}};
+      {"positive", "f1"},
+      {"synonyms", "meteor"},
+      {"vectors", "embedding"}};
   size_t i;
   for (i = 0; i < COUNT(uses); i++) {
     syn_text rest = syn_text_of(list), name, use, users;
-    int used = !opt_given(a, uses[i][0]);
+    int used = !in_choices(among, uses[i][0]) || !opt_given(a, uses[i][0]);
     while (!used && next_piece(&rest, ",", &name))
       for (users = syn_text_of(uses[i][1]); next_piece(&users, "|", &use);)
         used = used || text_equal(use, name);
@@ -667,7 +910,8 @@ static int run_score(const arguments *a) {
   size_t n;
   memset(s, 0, sizeof s);
   while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
-  say_idle_options(a, list.at);
+  say_idle_options(a, OWN_METRIC_OPTIONS "|lowercase|nfc|alternatives", list.at);
+  want_metric_files(a, list, 0);
   hyp = score_read(a->words[0], &s[0]);
   ref = score_read(a->words[1], &s[1]);
   if (!(m.form & SYN_NFC)) say_forms(a->words, s);

@@ -16,7 +16,8 @@
      ter              the fewest edits; the mean of the lengths
      wer              the alternative with the fewest edits, and its length
      exact            equal to any
-     rouge, meteor-es the best alternative of the line
+     rouge, meteor, meteor-es, embedding
+                      the best alternative of the line
      cider            the mean over the alternatives
 
    accuracy, f1, mcc, entities, pearson and spearman have none: a TAB is a part of the label there.
@@ -27,13 +28,15 @@
 typedef void (*splitter)(units *u, syn_text line);
 
 typedef struct metric_options {
-  splitter words;           /* of bleu, bleu1, cider and meteor-es: --tokenize */
+  splitter words;           /* of bleu, bleu1, cider, meteor and embedding: --tokenize */
   splitter letters;         /* of rouge: --rouge-tokenize */
   splitter line;            /* of exact: split_words; of classes split_whole */
-  int form; /* SYN_LOWERCASE: compares in lower case; ter, rouge, meteor-es always do; SYN_NFC */
+  int form; /* SYN_LOWERCASE: compares in lower case; ter, rouge, meteor always do; SYN_NFC */
   const char *alternatives; /* see next_alternative */
   const char *positive;     /* f1: the positive class; null: see metric_f1 */
   const char *sentences;    /* rougeLsum: the mark between sentences of a line; "": no mark */
+  const char *synonyms;     /* the file of meteor: a line has words of one meaning */
+  const char *vectors;      /* the file of embedding: a line has a word and its vector */
 } metric_options;
 
 /* Outputs and references of n lines. */
@@ -1152,17 +1155,107 @@ static void put_stem(buffer *out, syn_text word) {
   free(w.at);
 }
 
-/* -- meteor-es: Banerjee and Lavie 2005, Lavie and Agarwal 2007, exact and stem stages only -- */
+/* -- meteor, meteor-es: Banerjee and Lavie 2005, Lavie and Agarwal 2007 -- */
 
 /* METEOR aligns words of the output with words of the reference: first equal words, then the other
-   words with equal stems. Its third stage, synonyms from WordNet, is missing here: hence the name
-   "es", and values below those of the full METEOR. Each stage makes as many pairs as possible, so
-   the number of pairs for each word and for each stem follows from counts. Which words are paired
-   is a choice: the alignment with the fewest chunks, where a chunk is a run of words that are
-   neighbours in the same order on both sides (the rule since METEOR 1.0, Denkowski and Lavie 2010;
-   in 2005: the fewest crossings). */
+   words with equal stems, then those with one meaning. meteor-es has the first two stages (exact,
+   stem) and needs no file. Each stage makes as many pairs as possible, so the number of pairs for
+   each word and for each stem follows from counts. Which words are paired is a choice: the
+   alignment with the fewest chunks, where a chunk is a run of words that are neighbours in the same
+   order on both sides (the rule since METEOR 1.0, Denkowski and Lavie 2010; in 2005: the fewest
+   crossings). The third stage keeps the pairs of the first two, and continues chunks where it can:
+   it does not search for the fewest. */
+
+/* The file of --synonyms has a line for each meaning, the words that have it. They are compared by
+   their stems, as "hounds" has the meanings of "hound". */
+typedef struct synonym {
+  syn_text stem;
+  size_t meaning; /* number of its line */
+} synonym;
+
+typedef struct synonym_list {
+  buffer stems;
+  synonym *at; /* [count] sorted by stem, then meaning */
+  size_t count;
+} synonym_list;
+
+static int synonym_order(const void *a, const void *b) {
+  const synonym *x = (const synonym *)a, *y = (const synonym *)b;
+  int order = text_compare(x->stem, y->stem);
+  return order ? order : x->meaning < y->meaning ? -1 : x->meaning > y->meaning;
+}
+
+static synonym_list synonyms_read(const metric_options *o) {
+  metric_options low = *o;
+  lines file = read_lines(o->synonyms);
+  units *u = (units *)take(file.count, sizeof *u);
+  synonym_list s;
+  size_t i, k, *end, words = 0, most = 0;
+  memset(&s, 0, sizeof s);
+  low.form |= SYN_LOWERCASE;
+  for (i = 0; i < file.count; i++) {
+    if (memchr(file.at[i].at, 0, file.at[i].size))
+      fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", o->synonyms,
+           (unsigned long)i + 1);
+    u[i] = prepare(split_words, file.at[i], &low);
+    words += u[i].count;
+    if (u[i].count > most) most = u[i].count;
+  }
+  if (most < 2)
+    fail(FAILED_JOB, "%s has no line with two words: a line has all words of one meaning, with "
+         "blanks between", o->synonyms);
+  s.at = (synonym *)take(words, sizeof *s.at);
+  end = (size_t *)take(words, sizeof *end);
+  for (i = 0; i < file.count; i++) {
+    for (k = 0; k < u[i].count; k++) {
+      put_stem(&s.stems, units_slice(&u[i], k, 1));
+      s.at[s.count].meaning = i;
+      end[s.count++] = s.stems.size;
+    }
+    units_free(&u[i]);
+  }
+  for (i = 0; i < s.count; i++) {
+    s.at[i].stem.at = s.stems.at + (i ? end[i - 1] : 0);
+    s.at[i].stem.size = end[i] - (i ? end[i - 1] : 0);
+  }
+  qsort(s.at, s.count, sizeof *s.at, synonym_order);
+  free(end);
+  free(u);
+  lines_free(&file);
+  return s;
+}
+
+static void synonyms_free(synonym_list *s) {
+  free(s->at);
+  free(s->stems.at);
+}
+
+/* The first entry of a stem; count: there is none. */
+static size_t synonyms_find(const synonym_list *s, syn_text stem) {
+  size_t low = 0, high = s->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (text_compare(s->at[middle].stem, stem) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low < s->count && text_equal(s->at[low].stem, stem) ? low : s->count;
+}
+
+/* Whether the stems whose first entries are i and k have a meaning in common. *steps grows. */
+static int synonyms_share(const synonym_list *s, size_t i, size_t k, size_t *steps) {
+  const syn_text stem = s->at[i].stem, other = s->at[k].stem;
+  while (i < s->count && k < s->count && text_equal(s->at[i].stem, stem) &&
+         text_equal(s->at[k].stem, other)) {
+    ++*steps;
+    if (s->at[i].meaning == s->at[k].meaning) return 1;
+    if (s->at[i].meaning < s->at[k].meaning) i++;
+    else k++;
+  }
+  return 0;
+}
 
 #define METEOR_STEPS 100000 /* after so many steps of search the best so far is taken */
+#define SYNONYM_STEPS 20000000 /* of the third stage: after so many no further pairs are made */
 #define METEOR_NONE SIZE_MAX
 
 /* A possible partner of word i: word `at` of the reference; run: how many words from here on have
@@ -1190,8 +1283,16 @@ typedef struct aligner {
   size_t *more;             /* [hyp] 1 + the next word to try after the partners, or 0 */
   size_t *forced;           /* [hyp+1] chunks that words i ... hyp-1 begin in any alignment */
   size_t *choice, *option;  /* [hyp] the partner or METEOR_NONE; number of options tried */
+  size_t *kept;             /* [hyp] the partners of the best alignment */
   char *used;               /* [ref] */
   size_t pairs, chunks, best;
+  const synonym_list *synonyms; /* null: no third stage */
+  size_t *entry;            /* [hyp+ref] synonyms_find of the stem */
+  size_t *left, left_count; /* [ref] words of the reference for the third stage */
+  size_t *of, *from;        /* [ref] the word of the output that has it there, or METEOR_NONE; the
+                               word from which aligner_augment reached it */
+  size_t *queue;            /* [hyp] words from which it searches */
+  size_t steps;             /* of the third stage */
 } aligner;
 
 static void aligner_number(aligner *a, const units *hyp, const units *ref) {
@@ -1210,6 +1311,7 @@ static void aligner_number(aligner *a, const units *hyp, const units *ref) {
     texts[i].size = end[i] - begin;
   }
   number_texts(texts, n, a->stem);
+  for (i = 0; a->synonyms && i < n; i++) a->entry[i] = synonyms_find(a->synonyms, texts[i]);
   free(stems.at);
   free(texts);
   free(end);
@@ -1354,7 +1456,7 @@ static void aligner_search(aligner *a) {
   size_t i = 0, j, steps = 0;
   a->best = METEOR_NONE;
   for (;;) {
-    if (i == a->hyp) a->best = a->chunks;
+    if (i == a->hyp) a->best = a->chunks, memcpy(a->kept, a->choice, a->hyp * sizeof *a->kept);
     if (a->best == a->forced[0] || (a->best != METEOR_NONE && steps > METEOR_STEPS)) return;
     if (i < a->hyp && aligner_next(a, i, &j)) {
       size_t begins = j != METEOR_NONE && !aligner_joins(a, i, j);
@@ -1372,26 +1474,102 @@ static void aligner_search(aligner *a) {
   }
 }
 
-/* The number of pairs and the fewest chunks of two texts. */
-static void meteor_align(const units *hyp, const units *ref, size_t *pairs, size_t *chunks) {
+/* Whether word i of the output and word j of the reference, both with an entry, have a meaning in
+   common. */
+static int aligner_related(aligner *a, size_t i, size_t j) {
+  a->steps++;
+  return synonyms_share(a->synonyms, a->entry[i], a->entry[a->hyp + j], &a->steps);
+}
+
+/* Finds a partner for word i among the words that are left: one that is free, else one whose word
+   gets another partner, and so on (augmenting paths, Berge 1957), breadth first. 0: there is
+   none. */
+static size_t aligner_augment(aligner *a, size_t i) {
+  size_t head = 0, tail = 0, k, next;
+  for (k = 0; k < a->left_count; k++) a->from[a->left[k]] = METEOR_NONE;
+  for (a->queue[tail++] = i; head < tail; head++)
+    for (k = 0; k < a->left_count && a->steps <= SYNONYM_STEPS; k++) {
+      size_t j = a->left[k];
+      if (a->from[j] != METEOR_NONE || !aligner_related(a, a->queue[head], j)) continue;
+      a->from[j] = a->queue[head];
+      if (a->of[j] != METEOR_NONE) {
+        a->queue[tail++] = a->of[j];
+        continue;
+      }
+      for (;; j = next) { /* each word of the path takes what was found from it */
+        size_t word = a->from[j];
+        next = a->kept[word];
+        a->of[j] = word;
+        a->kept[word] = j;
+        if (word == i) return 1;
+      }
+    }
+  return 0;
+}
+
+/* Pairs word i with the place behind (step 1) or before (step SIZE_MAX: -1, modulo) the partner of
+   its neighbour, where that is left and free and related. */
+static size_t aligner_continues(aligner *a, size_t i, size_t neighbour, size_t step) {
+  const size_t j = neighbour < a->hyp ? a->kept[neighbour] + step : METEOR_NONE;
+  if (j >= a->ref || a->kept[neighbour] == METEOR_NONE) return 0;
+  if (a->from[j] == a->hyp || a->of[j] != METEOR_NONE || !aligner_related(a, i, j)) return 0;
+  a->of[j] = i;
+  a->kept[i] = j;
+  return 1;
+}
+
+/* The third stage: as many pairs as possible of the words that are left, in their order. A word
+   first tries the place behind the partner of the word before it, then the one before the partner
+   of the word behind it. */
+static void aligner_synonyms(aligner *a) {
+  size_t none = a->synonyms->count, i, j;
+  char *taken = (char *)take(a->ref, 1);
+  for (i = 0; i < a->hyp; i++)
+    if (a->kept[i] != METEOR_NONE) taken[a->kept[i]] = 1;
+  for (j = 0; j < a->ref; j++) {
+    a->of[j] = METEOR_NONE;
+    a->from[j] = a->hyp; /* of no use here: no word */
+    if (taken[j] || a->entry[a->hyp + j] == none) continue;
+    a->from[j] = METEOR_NONE;
+    a->left[a->left_count++] = j;
+  }
+  for (i = 0; i < a->hyp; i++) {
+    if (a->kept[i] != METEOR_NONE || a->entry[i] == none) continue;
+    a->pairs += aligner_continues(a, i, i - 1, 1) || aligner_continues(a, i, i + 1, SIZE_MAX) ||
+                aligner_augment(a, i);
+  }
+  for (a->best = 0, i = 0; i < a->hyp; i++)
+    a->best += a->kept[i] != METEOR_NONE &&
+               !(i && a->kept[i - 1] != METEOR_NONE && a->kept[i - 1] + 1 == a->kept[i]);
+  free(taken);
+}
+
+/* The pairs and chunks of two texts: k[0], k[3]. k[4] is 1 where the third stage ended before all
+   pairs were tried. s null: no third stage. */
+static void meteor_align(const units *hyp, const units *ref, const synonym_list *s, double *k) {
   aligner a;
   size_t n = hyp->count + ref->count, *block;
   memset(&a, 0, sizeof a);
   a.hyp = hyp->count;
   a.ref = ref->count;
-  block = (size_t *)take(size_mul(n + 1, 14), sizeof *block);
+  a.synonyms = s;
+  block = (size_t *)take(size_mul(n + 1, 20), sizeof *block);
   a.word = block, a.stem = a.word + n, a.exact = a.stem + n, a.hyp_left = a.exact + n;
   a.ref_left = a.hyp_left + n, a.stemmed = a.ref_left + n, a.skipped = a.stemmed + n;
   a.choice = a.skipped + n, a.option = a.choice + n;
   a.stem_first = a.option + n, a.stem_next = a.stem_first + n, a.more = a.stem_next + n;
-  a.first = a.more + n, a.forced = a.first + n + 1;
+  a.kept = a.more + n, a.entry = a.kept + n, a.left = a.entry + n, a.of = a.left + n;
+  a.from = a.of + n, a.queue = a.from + n;
+  a.first = a.queue + n, a.forced = a.first + n + 1;
   a.used = (char *)take(a.ref, 1);
   aligner_number(&a, hyp, ref);
   aligner_quotas(&a);
   aligner_partners(&a);
   aligner_search(&a);
-  *pairs = a.pairs;
-  *chunks = a.best;
+  if (s) aligner_synonyms(&a);
+  k[0] = (double)a.pairs;
+  k[3] = (double)a.best;
+  k[4] = a.steps > SYNONYM_STEPS;
   free(a.partners);
   free(a.used);
   free(block);
@@ -1410,21 +1588,30 @@ static double meteor_value(double pairs, double hyp, double ref, double chunks) 
 
 /* The counts of the best reference of each line are summed, then the value is computed once (2005,
    section 2: the score of a system). Compares in lower case, as METEOR does. */
-static void meteor_line(const corpus *c, size_t i, int unused, double *k) {
+static void meteor_example(const corpus *c, size_t i, const synonym_list *s, double *k) {
   example e = example_lower(c, i, c->options->words);
-  double top = -1.0, value;
-  size_t r, pairs, chunks;
-  UNUSED(unused);
+  double top = -1.0, value, one[5];
+  size_t r;
   for (r = 0; r < e.ref_count; r++) {
-    meteor_align(&e.hyp, &e.refs[r], &pairs, &chunks);
-    value = meteor_value((double)pairs, (double)e.hyp.count, (double)e.refs[r].count,
-                         (double)chunks);
+    one[1] = (double)e.hyp.count, one[2] = (double)e.refs[r].count;
+    meteor_align(&e.hyp, &e.refs[r], s, one);
+    value = meteor_value(one[0], one[1], one[2], one[3]);
     if (value <= top) continue;
     top = value;
-    k[0] = (double)pairs, k[1] = (double)e.hyp.count;
-    k[2] = (double)e.refs[r].count, k[3] = (double)chunks;
+    memcpy(k, one, sizeof one);
   }
   example_free(&e);
+}
+static void meteor_line(const corpus *c, size_t i, int unused, double *k) {
+  UNUSED(unused);
+  meteor_example(c, i, NULL, k);
+}
+static void meteor_lines(const corpus *c, int unused, double *k) {
+  synonym_list s = synonyms_read(c->options);
+  size_t i;
+  UNUSED(unused);
+  for (i = 0; i < c->n; i++) meteor_example(c, i, &s, k + i * METRIC_COUNTS);
+  synonyms_free(&s);
 }
 static double meteor_of(const double *k, double n, int unused) {
   UNUSED(n);

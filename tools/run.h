@@ -1258,7 +1258,8 @@ static int run_eval(const arguments *a) {
     if (!is_loss_metric(name) && !is_number_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
-  say_idle_options(a, list.at);
+  say_idle_options(a, OWN_METRIC_OPTIONS "|lowercase|nfc|alternatives", list.at);
+  want_metric_files(a, list, 1);
   eval_say_idle(&e, list);
   eval_read(&e);
   if (e.options.form & SYN_LOWERCASE && !opt_flag(a, "lowercase") && !e.spans)

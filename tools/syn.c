@@ -291,6 +291,8 @@ static const option compare_own[] = {
     {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", "as for eval"},
     {"sentences", 0, ANY, "<q>", "MARK", "as for eval"},
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
+    {"synonyms", 0, READS, "", "FILE", "as for eval"},
+    {"vectors", 0, READS, "", "FILE", "as for eval"},
     END_OF_OPTIONS};
 static option compare_options[COUNT(compare_own) + COUNT(train_options)];
 
