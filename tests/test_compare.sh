@@ -363,6 +363,11 @@ fi
 SYN=$SYN sh "$here/../tools/results" nowhere tables >out 2>err
 is 'results: status' 1 $?
 is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
+mkdir -p small/trec
+for half in train test; do awk 'BEGIN { for (i = 0; i < 40; i++) print i % 2 "\t" (i % 2 ? "a b" : "c") }' >small/trec/$half.tsv; done
+SYN=$SYN MORE='--steps 2 --warmup 1 --seeds 2 --d-model 8 --tokenizer space' sh "$here/../tools/results" small tables trec 2>err
+is 'results: a table with its command, a row a kind, two runs each' '0 1 6' \
+  "$? $(grep -c '^syn compare' tables/trec.md) $(grep -c '^| [VRFD+]* | 2 | [0-9.]* | [0-9.]* | [0-9.]* [0-9.]* | [0-9]* | 2 |$' tables/trec.md)"
 sh "$here/../tools/results" -n nowhere nowhere core | sed -n '/^syn compare/{s/WIDTH/99/g;s/=RATE /=0.1 /p;}' >commands
 while IFS= read -r line; do eval "$(echo "$line" | sed 's/^syn/"$SYN"/')"; done <commands >out 2>err
 is 'results, five seeds: rows' '95 95' "$(wc -l <commands | tr -d ' ') $(wc -l <err | tr -d ' ')"
