@@ -1486,7 +1486,7 @@ static result *results_of(const comparison *k, const char *name) {
   measured first;
   memset(&first, 0, sizeof first);
   if (done) first = measured_read(k, &k->run[0], name);
-  if (done && in_choices("meteor|embedding", name)) measured_say(&first, name);
+  if (done && metric_file(syn_text_of(name))) measured_say(&first, name);
   for (i = 0; i < k->rows; i++) {
     result_of(k, i, name, samples, done ? &first : NULL, &r[i]);
     if (i && r[0].sample && r[i].sample) result_sampled(&r[i], &r[0], samples);

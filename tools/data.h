@@ -274,12 +274,9 @@ static buffer scan_composed(text_scan *s, syn_text text) {
 /* Looks at a text for training or eval, and says what is unusual in it. */
 static buffer scan_data(buffer text, const char *path, int how) {
   buffer composed;
-  size_t line = 1, i;
   text_scan s;
   memset(&s, 0, sizeof s);
-  for (i = 0; i < text.size && text.at[i]; i++) line += text.at[i] == '\n';
-  if (i < text.size)
-    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
+  check_zeros(buffer_text(&text), path, 1);
   composed = scan_composed(&s, buffer_text(&text));
   if (!(how & QUIET)) say_scan(&s, path, text.size, how & COMPOSE);
   free(how & COMPOSE ? text.at : composed.at);

@@ -396,8 +396,7 @@ static void vectors_line(word_vectors *v, syn_text line, const metric_options *o
   trim_end(&line);
   if (++v->read == 1 && is_vectors_head(line)) return;
   if (!line.size) return;
-  if (memchr(line.at, 0, line.size))
-    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", o->vectors, v->read);
+  check_zeros(line, o->vectors, v->read);
   if (!v->width) {
     for (n = 0; last_field(&word).size;) n++;
     v->width = n - 1;
@@ -781,8 +780,9 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"vectors", 0, READS, "", "FILE", "of embedding: each line has a word and its vector (GloVe)"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
-/* Those of them that are of no use without metrics. */
+/* Their names: those that metrics alone use, and those of say_idle_options. */
 #define OWN_METRIC_OPTIONS "tokenize|rouge-tokenize|sentences|positive|synonyms|vectors"
+#define ALL_METRIC_OPTIONS OWN_METRIC_OPTIONS "|lowercase|nfc|alternatives"
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
 #define ALTERNATIVES_OPTION \
@@ -795,22 +795,23 @@ static const option score_options[] = {
     METRIC_OPTIONS,
     END_OF_OPTIONS};
 
+/* The option that names the file of a metric; null: it has none. */
+static const char *metric_file(syn_text name) {
+  return text_is(name, "meteor") ? "synonyms" : text_is(name, "embedding") ? "vectors" : NULL;
+}
+
 /* Exits when the list of --metric has a metric whose file was not given. open 1: or cannot be
    opened, which a long job wants to know at its beginning. */
 static void want_metric_files(const arguments *a, syn_text list, int open) {
-  static const char *const files[][2] = {{"meteor", "synonyms"}, {"embedding", "vectors"}};
-  syn_text rest, name;
-  size_t i;
-  for (i = 0; i < COUNT(files); i++) {
-    const char *path = opt_text(a, files[i][1]);
-    for (rest = list; next_piece(&rest, ",", &name);) {
-      if (!text_is(name, files[i][0])) continue;
-      if (!*path || strcmp(path, "-") == 0)
-        fail(WRONG_USE, "%s --metric %s wants --%s FILE, given: %s", a->command->name, files[i][0],
-             files[i][1], *path ? "- (standard input)" : "none");
-      if (open && !file_exists(path))
-        fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
-    }
+  syn_text name;
+  while (next_piece(&list, ",", &name)) {
+    const char *file = metric_file(name), *path = file ? opt_text(a, file) : NULL;
+    if (!file) continue;
+    if (!*path || strcmp(path, "-") == 0)
+      fail(WRONG_USE, "%s --metric %.*s wants --%s FILE, given: %s", a->command->name,
+           (int)name.size, name.at, file, *path ? "- (standard input)" : "none");
+    if (open && !file_exists(path))
+      fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
   }
 }
 
@@ -910,7 +911,7 @@ static int run_score(const arguments *a) {
   size_t n;
   memset(s, 0, sizeof s);
   while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
-  say_idle_options(a, OWN_METRIC_OPTIONS "|lowercase|nfc|alternatives", list.at);
+  say_idle_options(a, ALL_METRIC_OPTIONS, list.at);
   want_metric_files(a, list, 0);
   hyp = score_read(a->words[0], &s[0]);
   ref = score_read(a->words[1], &s[1]);

@@ -1191,12 +1191,10 @@ static synonym_list synonyms_read(const metric_options *o) {
   units *u = (units *)take(file.count, sizeof *u);
   synonym_list s;
   size_t i, k, *end, words = 0, most = 0;
+  check_zeros(buffer_text(&file.bytes), o->synonyms, 1);
   memset(&s, 0, sizeof s);
   low.form |= SYN_LOWERCASE;
   for (i = 0; i < file.count; i++) {
-    if (memchr(file.at[i].at, 0, file.at[i].size))
-      fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", o->synonyms,
-           (unsigned long)i + 1);
     u[i] = prepare(split_words, file.at[i], &low);
     words += u[i].count;
     if (u[i].count > most) most = u[i].count;
@@ -1289,8 +1287,8 @@ typedef struct aligner {
   const synonym_list *synonyms; /* null: no third stage */
   size_t *entry;            /* [hyp+ref] synonyms_find of the stem */
   size_t *left, left_count; /* [ref] words of the reference for the third stage */
-  size_t *of, *from;        /* [ref] the word of the output that has it there, or METEOR_NONE; the
-                               word from which aligner_augment reached it */
+  size_t *of, *from;        /* [ref] the word of the output that has it, or METEOR_NONE; the word
+                               from which aligner_augment reached it */
   size_t *queue;            /* [hyp] words from which it searches */
   size_t steps;             /* of the third stage */
 } aligner;
@@ -1498,9 +1496,9 @@ static size_t aligner_augment(aligner *a, size_t i) {
       }
       for (;; j = next) { /* each word of the path takes what was found from it */
         size_t word = a->from[j];
-        next = a->kept[word];
+        next = a->choice[word];
         a->of[j] = word;
-        a->kept[word] = j;
+        a->choice[word] = j;
         if (word == i) return 1;
       }
     }
@@ -1510,11 +1508,11 @@ static size_t aligner_augment(aligner *a, size_t i) {
 /* Pairs word i with the place behind (step 1) or before (step SIZE_MAX: -1, modulo) the partner of
    its neighbour, where that is left and free and related. */
 static size_t aligner_continues(aligner *a, size_t i, size_t neighbour, size_t step) {
-  const size_t j = neighbour < a->hyp ? a->kept[neighbour] + step : METEOR_NONE;
-  if (j >= a->ref || a->kept[neighbour] == METEOR_NONE) return 0;
-  if (a->from[j] == a->hyp || a->of[j] != METEOR_NONE || !aligner_related(a, i, j)) return 0;
+  const size_t j = neighbour < a->hyp ? a->choice[neighbour] + step : METEOR_NONE;
+  if (j >= a->ref || a->choice[neighbour] == METEOR_NONE || a->of[j] != METEOR_NONE) return 0;
+  if (a->entry[a->hyp + j] == a->synonyms->count || !aligner_related(a, i, j)) return 0;
   a->of[j] = i;
-  a->kept[i] = j;
+  a->choice[i] = j;
   return 1;
 }
 
@@ -1523,25 +1521,19 @@ static size_t aligner_continues(aligner *a, size_t i, size_t neighbour, size_t s
    of the word behind it. */
 static void aligner_synonyms(aligner *a) {
   size_t none = a->synonyms->count, i, j;
-  char *taken = (char *)take(a->ref, 1);
+  memcpy(a->choice, a->kept, a->hyp * sizeof *a->choice);
+  for (j = 0; j < a->ref; j++) a->of[j] = METEOR_NONE;
   for (i = 0; i < a->hyp; i++)
-    if (a->kept[i] != METEOR_NONE) taken[a->kept[i]] = 1;
-  for (j = 0; j < a->ref; j++) {
-    a->of[j] = METEOR_NONE;
-    a->from[j] = a->hyp; /* of no use here: no word */
-    if (taken[j] || a->entry[a->hyp + j] == none) continue;
-    a->from[j] = METEOR_NONE;
-    a->left[a->left_count++] = j;
-  }
+    if (a->choice[i] != METEOR_NONE) a->of[a->choice[i]] = i;
+  for (j = 0; j < a->ref; j++)
+    if (a->of[j] == METEOR_NONE && a->entry[a->hyp + j] != none) a->left[a->left_count++] = j;
   for (i = 0; i < a->hyp; i++) {
-    if (a->kept[i] != METEOR_NONE || a->entry[i] == none) continue;
+    if (a->choice[i] != METEOR_NONE || a->entry[i] == none) continue;
     a->pairs += aligner_continues(a, i, i - 1, 1) || aligner_continues(a, i, i + 1, SIZE_MAX) ||
                 aligner_augment(a, i);
   }
   for (a->best = 0, i = 0; i < a->hyp; i++)
-    a->best += a->kept[i] != METEOR_NONE &&
-               !(i && a->kept[i - 1] != METEOR_NONE && a->kept[i - 1] + 1 == a->kept[i]);
-  free(taken);
+    a->best += a->choice[i] != METEOR_NONE && !aligner_joins(a, i, a->choice[i]);
 }
 
 /* The pairs and chunks of two texts: k[0], k[3]. k[4] is 1 where the third stage ended before all

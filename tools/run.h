@@ -1258,7 +1258,7 @@ static int run_eval(const arguments *a) {
     if (!is_loss_metric(name) && !is_number_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
-  say_idle_options(a, OWN_METRIC_OPTIONS "|lowercase|nfc|alternatives", list.at);
+  say_idle_options(a, ALL_METRIC_OPTIONS, list.at);
   want_metric_files(a, list, 1);
   eval_say_idle(&e, list);
   eval_read(&e);

@@ -171,6 +171,14 @@ MAYBE_UNUSED static int is_tensors(syn_text t) {
   return t.size >= TENSORS_HEAD && !t.at[6] && !t.at[7] && t.at[8] == '{';
 }
 
+/* Exits when a text has a byte 0; `line` is the number of its first line. */
+MAYBE_UNUSED static void check_zeros(syn_text t, const char *path, unsigned long line) {
+  const char *zero = t.size ? (const char *)memchr(t.at, 0, t.size) : NULL;
+  if (!zero) return;
+  for (; t.at < zero; t.at++) line += *t.at == '\n';
+  fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, line);
+}
+
 /* Exits, with its name, when a file begins like something else than a text in UTF-8. */
 MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
   const char *wide;
